@@ -1,0 +1,89 @@
+"""One graph in memory, whatever it was read from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+UNLABELLED = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected graph with optional features, labels and edge weights.
+
+    Attributes:
+        name: what the user called it (``cora``, or the file's stem).
+        edge_index: ``(2, E)`` int64; each edge in both directions, sorted by (row, column), no self loops, no
+            duplicates.
+        num_nodes: ``N``; isolated nodes count.
+        x: ``(N, k)`` float32 features, or None: the models then learn an embedding for each node.
+        y: ``(N,)`` int64 class of each node, ``-1`` where unknown, or None.
+        edge_weight: ``(E,)`` float32, positive, the same for both directions of an edge, or None for all ones.
+        node_ids: the user's names of the nodes, or None when they are ``0 … N-1``.
+        class_names: the user's names of the classes, or None when they are ``0 … C-1``.
+        masks: splits that came with the data, by name (``public``, ``authors``): each maps ``train``, ``val`` and
+            ``test`` to int64 node indices.
+    """
+
+    name: str
+    edge_index: Tensor
+    num_nodes: int
+    x: Tensor | None = None
+    y: Tensor | None = None
+    edge_weight: Tensor | None = None
+    node_ids: Sequence[str] | None = None
+    class_names: Sequence[str] | None = None
+    masks: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+
+    @property
+    def num_edges(self) -> int:
+        """Undirected edges, each counted once."""
+        return self.edge_index.size(1) // 2
+
+    @property
+    def num_features(self) -> int:
+        """Columns of ``x``; 0 when there are none."""
+        return 0 if self.x is None else self.x.size(1)
+
+    @property
+    def num_classes(self) -> int:
+        """Classes that ``y`` may take; 0 when there are no labels."""
+        if self.class_names is not None:
+            return len(self.class_names)
+        return 0 if self.y is None or self.y.numel() == 0 else int(self.y.max()) + 1
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of everything a model can see: edges, weights, features, labels."""
+        digest = hashlib.sha256(str(self.num_nodes).encode())
+        for name in ("edge_index", "edge_weight", "x", "y"):
+            tensor = getattr(self, name)
+            digest.update(name.encode())
+            if tensor is not None:
+                digest.update(str(tuple(tensor.shape)).encode())
+                digest.update(tensor.contiguous().numpy().tobytes())
+        return digest.hexdigest()
+
+    def id_of(self, node: int) -> str:
+        """The user's name of a node."""
+        return str(node) if self.node_ids is None else self.node_ids[node]
+
+    def to(self, device: torch.device | str) -> Graph:
+        """The same graph with its tensors on ``device``."""
+
+        def move(t: Tensor | None) -> Tensor | None:
+            return None if t is None else t.to(device)
+
+        return replace(
+            self,
+            edge_index=self.edge_index.to(device),
+            x=move(self.x),
+            y=move(self.y),
+            edge_weight=move(self.edge_weight),
+        )
