@@ -1,0 +1,118 @@
+"""Hyperbolic space in normal coordinates: a point x is written v = log_0(x), a plain vector of R^d.
+
+Everything here is a function of vectors ``(…, d)`` and β, in forms that do not cancel (DESIGN 1.2 to 1.4).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from .centroid import centroid
+from .chord import chord, differences
+from .curvature import BetaLike, beta_tensor
+from .numerics import asinh, max_radius, scaled_norm, sinhc, tiny
+
+
+def log0_of_space(space: Tensor, root: Tensor) -> Tensor:
+    """Normal coordinates of the point whose space part is ``space`` ``(…, d)``: √β arsinh(‖s‖/√β) s/‖s‖."""
+    length = scaled_norm(space).clamp_min(tiny(space.dtype)).unsqueeze(-1)
+    return root * asinh(length / root) * (space / length)
+
+
+class NormalCoordinates:
+    """The hyperboloid H^{d,β} seen from its origin; made by :attr:`Lorentz.normal`.
+
+    Args:
+        beta: a float, a tensor or a :class:`Curvature`.
+    """
+
+    def __init__(self, beta: BetaLike) -> None:
+        self._beta = beta
+
+    def dist(self, u: Tensor, v: Tensor) -> Tensor:
+        """Intrinsic distance d_H (Eq. 5), as 2√β arsinh(d_L/(2√β)) ``(…)``; subgradient 0 at u = v."""
+        beta = beta_tensor(self._beta, u)
+        root = beta.sqrt()
+        return 2 * root * asinh(chord(u, v, beta) / (2 * root))
+
+    def sqdist(self, u: Tensor, v: Tensor) -> Tensor:
+        """d_H² ``(…)``."""
+        return self.dist(u, v).square()
+
+    def lorentz_sqdist(self, u: Tensor, v: Tensor) -> Tensor:
+        """Squared Lorentzian distance −2β − 2⟨x, y⟩_L (Eq. 16) ``(…)``.
+
+        It grows like e^(r_u + r_v): where its square root passes 1e18 (1e150 in float64) it stays there, gradient 0.
+        """
+        top = 1e18 if u.dtype == torch.float32 else 1e150
+        return chord(u, v, beta_tensor(self._beta, u)).clamp(max=top).square()
+
+    def centroid(self, u: Tensor, weight: Tensor | None = None) -> Tensor:
+        """Centroid (Eq. 15) of the m points of each batch, ``(…, m, d)`` to ``(…, d)``.
+
+        Args:
+            u: normal coordinates ``(…, m, d)``.
+            weight: non-negative ``(…, m)``; None for equal weights. Only ratios matter.
+        """
+        if weight is None:
+            weight = torch.ones_like(u[..., 0])
+        largest = weight.amax(dim=-1, keepdim=True)
+        weight = weight / torch.where(largest > 0, largest, 1).detach()
+        beta = beta_tensor(self._beta, u)
+        return centroid(u, weight, beta, lambda t: t.sum(-2, keepdim=True), lambda t: t).squeeze(-2)
+
+    def log_at(self, u: Tensor, v: Tensor) -> Tensor:
+        """log_x(y) for x = exp_0(u), y = exp_0(v), carried to the origin along the geodesic ``(…, d)``.
+
+        This is the gyrovector difference ⊖u ⊕ v, the space part of y after the boost that brings x to the origin:
+        z = −[sinh Δr + τ sinh r_v (cosh r_u − 1)] û − sinh r_v Δû with τ = ‖Δû‖²/2 (DESIGN 1.4).
+        """
+        beta = beta_tensor(self._beta, u)
+        u, v = torch.broadcast_tensors(u, v)
+        root = beta.sqrt()
+        r_u = torch.linalg.vector_norm(u, dim=-1) / root
+        r_v = torch.linalg.vector_norm(v, dim=-1) / root
+        # Directions blow up near the origin, products cancel far from it: each form where it is good.
+        near = (torch.minimum(r_u, r_v) < 1).unsqueeze(-1)
+        stand_in = torch.ones_like(u)
+        plain = _boost_near(u / root, torch.where(near, v, 0) / root)
+        careful = _boost_far(torch.where(near, stand_in, u), torch.where(near, stand_in, v), root)
+        return torch.where(near, log0_of_space(root * plain, root), careful)
+
+    def exp_at(self, u: Tensor, t: Tensor) -> Tensor:
+        """Normal coordinates of exp_x(t) for x = exp_0(u) and t a tangent vector carried to the origin ``(…, d)``.
+
+        The inverse of :meth:`log_at`. Since u ⊕ t = ⊖(⊖u ⊕ ⊖t), it is −log_at(u, −t).
+        """
+        return -self.log_at(u, -t)
+
+
+def _boost_near(u: Tensor, v: Tensor) -> Tensor:
+    """Space part of B(−u) exp_0(v) at β = 1: smooth everywhere, exact while u or v is near the origin."""
+    cut = max_radius(u.dtype)
+    r_u = torch.linalg.vector_norm(u, dim=-1, keepdim=True).clamp(max=cut)
+    r_v = torch.linalg.vector_norm(v, dim=-1, keepdim=True).clamp(max=cut)
+    space = sinhc(r_v) * v
+    # (cosh r − 1)/r² = sinhc(r/2)²/2
+    along = sinhc(r_u / 2).square() / 2 * (u * space).sum(-1, keepdim=True)
+    return space + (along - sinhc(r_u) * torch.cosh(r_v)) * u
+
+
+def _boost_far(u: Tensor, v: Tensor, root: Tensor) -> Tensor:
+    """⊖u ⊕ v where both lie well away from the origin, (θ/sinh θ) √β z with θ = d_H/√β = arsinh ‖z‖."""
+    n_u, n_v, d_u, _, d_n, d_dir = differences(u, v)
+    cut = max_radius(u.dtype)
+    r_u, r_v = (n_u / root).clamp(max=cut), (n_v / root).clamp(max=cut)
+    d_r = (d_n / root).clamp(-cut, cut)
+    tau = d_dir.square().sum(-1) / 2
+    theta = 2 * asinh(chord(u, v, root.square()) / (2 * root))
+    # Far apart, z is taken over e^(r_u), which keeps its products finite, and only its direction is used.
+    close = theta < 1
+    shrink = torch.where(close, 1, torch.exp(-r_u))
+    lift = torch.where(close, torch.cosh(r_u) - 1, (1 - torch.exp(-r_u)).square() / 2)
+    radial = torch.sinh(d_r) * shrink + tau * torch.sinh(r_v) * lift
+    z = -radial.unsqueeze(-1) * d_u - (torch.sinh(r_v) * shrink).unsqueeze(-1) * d_dir
+    size = torch.linalg.vector_norm(z, dim=-1).clamp_min(tiny(u.dtype))
+    stretch = torch.where(close, 1 / sinhc(torch.where(close, theta, 0)), theta / size)
+    return (root * stretch).unsqueeze(-1) * z
