@@ -1,11 +1,11 @@
-r"""The centroid of the squared Lorentzian distance (Theorem 4.2, Eq. 15) in normal coordinates.
+r"""The centroid of the squared Lorentzian distance (Theorem 4.2, Eq. 16) in normal coordinates.
 
 c = √β s/|‖s‖_L| with s = Σ w_j x_j. Its direction is n = s⃗/S with S = ‖s⃗‖, its normal coordinates are
 ½ √β log((s_0 + S)/(s_0 − S)) n, and the gap
 
 .. math::  s_0 - S = \sqrt\beta \sum_j w_j \left(e^{-r_j} + \sinh r_j \, \|û_j - n\|^2 / 2\right)
 
-is a sum of positive terms, where s_0 − S itself would cancel (DESIGN 1.3). The same lines serve a plain batch and the
+is a sum of positive terms, where s_0 − S itself would cancel (docs/mathematics.md, 1.3). The same lines serve a plain batch and the
 neighbourhoods of a graph: only how a group is summed, and how a group's value is handed back to its members, differ.
 """
 

@@ -1,6 +1,6 @@
 r"""The Lorentzian distance of two points given by normal coordinates, and its exact gradient.
 
-With r = ‖v‖/√β, directions û = v/‖v‖, Δr = r_u − r_v and Δû = û − v̂ (DESIGN 1.2):
+With r = ‖v‖/√β, directions û = v/‖v‖, Δr = r_u − r_v and Δû = û − v̂ (docs/mathematics.md, 1.2):
 
 .. math::  d_L(u, v)^2 = (2\sqrt\beta\,\sinh(\Delta r/2))^2 + (\sqrt\beta\sqrt{\sinh r_u \sinh r_v}\,\|\Delta û\|)^2
                        =: a^2 + t^2

@@ -63,7 +63,7 @@ class Lorentz:
     # ---- to and from normal coordinates
 
     def exp0(self, v: Tensor) -> Tensor:
-        """exp at the origin of (0, v) (Eq. 12), ``(…, d)`` to ``(…, d+1)``."""
+        """exp at the origin of (0, v) (Eq. 10), ``(…, d)`` to ``(…, d+1)``."""
         root = self.beta(v).sqrt()
         r = (torch.linalg.vector_norm(v, dim=-1, keepdim=True) / root).clamp(max=max_radius(v.dtype))
         return torch.cat([root * torch.cosh(r), sinhc(r) * v], dim=-1)
@@ -75,14 +75,14 @@ class Lorentz:
     # ---- maps at any point
 
     def exp(self, x: Tensor, v: Tensor) -> Tensor:
-        """exp_x(v) (Eq. 4) of a tangent vector v at x ``(…, d+1)``."""
+        """exp_x(v) (Eq. 5) of a tangent vector v at x ``(…, d+1)``."""
         root = self.beta(x).sqrt()
         length = self.tangent_norm(x, v).unsqueeze(-1)
         r = length / root
         return torch.cosh(r) * x + sinhc(r) * v
 
     def log(self, x: Tensor, y: Tensor) -> Tensor:
-        """log_x(y) (Eq. 4), the tangent vector at x that exp_x takes to y ``(…, d+1)``."""
+        """log_x(y) (Eq. 6), the tangent vector at x that exp_x takes to y ``(…, d+1)``."""
         beta = self.beta(x)
         half = self.lorentz_sqdist(x, y).unsqueeze(-1) / (2 * beta)
         theta = self.dist(x, y).unsqueeze(-1) / beta.sqrt()
@@ -106,7 +106,7 @@ class Lorentz:
     # ---- distances and centroid
 
     def dist(self, x: Tensor, y: Tensor) -> Tensor:
-        """Intrinsic distance d_H (Eq. 5) ``(…)``."""
+        """Intrinsic distance d_H (Eq. 7) ``(…)``."""
         return self.normal.dist(self.log0(x), self.log0(y))
 
     def sqdist(self, x: Tensor, y: Tensor) -> Tensor:
@@ -114,25 +114,25 @@ class Lorentz:
         return self.dist(x, y).square()
 
     def lorentz_sqdist(self, x: Tensor, y: Tensor) -> Tensor:
-        """Squared Lorentzian distance −2β − 2⟨x, y⟩_L (Eq. 16) ``(…)``."""
+        """Squared Lorentzian distance −2β − 2⟨x, y⟩_L (Eq. 17) ``(…)``."""
         return self.normal.lorentz_sqdist(self.log0(x), self.log0(y))
 
     def centroid(self, x: Tensor, weight: Tensor | None = None) -> Tensor:
-        """Centroid of the squared Lorentzian distance (Eq. 15), ``(…, m, d+1)`` to ``(…, d+1)``."""
+        """Centroid of the squared Lorentzian distance (Eq. 16), ``(…, m, d+1)`` to ``(…, d+1)``."""
         return self.exp0(self.normal.centroid(self.log0(x), weight))
 
     # ---- the paper's Lorentzian versions (Definitions 4.1 to 4.3)
 
     def pointwise(self, f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        """f^⊗(x) = exp_0(f(log_0 x)) (Definition 4.1), for any f on R^d."""
+        """f^⊗(x) = exp_0(f(log_0 x)) (Definition 4.1, Eq. 12), for any f on R^d."""
         return self.exp0(f(self.log0(x)))
 
     def matvec(self, matrix: Tensor, x: Tensor) -> Tensor:
-        """M ⊗ x (Definition 4.2) with an m × d matrix, ``(…, d+1)`` to ``(…, m+1)``."""
+        """M ⊗ x (Definition 4.2, Eq. 13) with an m × d matrix, ``(…, d+1)`` to ``(…, m+1)``."""
         return self.pointwise(lambda v: v @ matrix.mT, x)
 
     def change_curvature(self, x: Tensor, to: Lorentz) -> Tensor:
-        """The point of ``to`` with the same normal coordinates (Eq. 7) ``(…, d+1)``."""
+        """The point of ``to`` with the same normal coordinates (Eq. 11) ``(…, d+1)``."""
         return to.exp0(self.log0(x))
 
     # ---- isometries

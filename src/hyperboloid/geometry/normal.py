@@ -31,7 +31,7 @@ class NormalCoordinates:
         self._beta = beta
 
     def dist(self, u: Tensor, v: Tensor) -> Tensor:
-        """Intrinsic distance d_H (Eq. 5), as 2√β arsinh(d_L/(2√β)) ``(…)``; subgradient 0 at u = v."""
+        """Intrinsic distance d_H (Eq. 7), as 2√β arsinh(d_L/(2√β)) ``(…)``; subgradient 0 at u = v."""
         beta = beta_tensor(self._beta, u)
         root = beta.sqrt()
         return 2 * root * asinh(chord(u, v, beta) / (2 * root))
@@ -41,7 +41,7 @@ class NormalCoordinates:
         return self.dist(u, v).square()
 
     def lorentz_sqdist(self, u: Tensor, v: Tensor) -> Tensor:
-        """Squared Lorentzian distance −2β − 2⟨x, y⟩_L (Eq. 16) ``(…)``.
+        """Squared Lorentzian distance −2β − 2⟨x, y⟩_L (Eq. 17) ``(…)``.
 
         It grows like e^(r_u + r_v): where its square root passes 1e18 (1e150 in float64) it stays there, gradient 0.
         """
@@ -49,7 +49,7 @@ class NormalCoordinates:
         return chord(u, v, beta_tensor(self._beta, u)).clamp(max=top).square()
 
     def centroid(self, u: Tensor, weight: Tensor | None = None) -> Tensor:
-        """Centroid (Eq. 15) of the m points of each batch, ``(…, m, d)`` to ``(…, d)``.
+        """Centroid (Eq. 16) of the m points of each batch, ``(…, m, d)`` to ``(…, d)``.
 
         Args:
             u: normal coordinates ``(…, m, d)``.
@@ -66,7 +66,7 @@ class NormalCoordinates:
         """log_x(y) for x = exp_0(u), y = exp_0(v), carried to the origin along the geodesic ``(…, d)``.
 
         This is the gyrovector difference ⊖u ⊕ v, the space part of y after the boost that brings x to the origin:
-        z = −[sinh Δr + τ sinh r_v (cosh r_u − 1)] û − sinh r_v Δû with τ = ‖Δû‖²/2 (DESIGN 1.4).
+        z = −[sinh Δr + τ sinh r_v (cosh r_u − 1)] û − sinh r_v Δû with τ = ‖Δû‖²/2 (docs/mathematics.md, 1.4).
         """
         beta = beta_tensor(self._beta, u)
         u, v = torch.broadcast_tensors(u, v)
