@@ -5,8 +5,8 @@ c = √β s/|‖s‖_L| with s = Σ w_j x_j. Its direction is n = s⃗/S with S 
 
 .. math::  s_0 - S = \sqrt\beta \sum_j w_j \left(e^{-r_j} + \sinh r_j \, \|û_j - n\|^2 / 2\right)
 
-is a sum of positive terms, where s_0 − S itself would cancel (docs/mathematics.md, 1.3). The same lines serve a plain batch and the
-neighbourhoods of a graph: only how a group is summed, and how a group's value is handed back to its members, differ.
+is a sum of positive terms, where s_0 − S itself would cancel (docs/mathematics.md, 1.3). The same lines serve a plain
+batch and the neighbourhoods of a graph: only how members are taken, summed and given back their group's value differ.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .numerics import first_axis, max_radius, polar, tiny
+from .numerics import first_axis, max_radius, polar, scaled_norm, tiny
 
 
 def centroid(
@@ -25,15 +25,17 @@ def centroid(
     beta: Tensor,
     total: Callable[[Tensor], Tensor],
     spread: Callable[[Tensor], Tensor],
+    take: Callable[[Tensor], Tensor] = lambda t: t,
 ) -> Tensor:
     """Weighted centroids of groups of points.
 
     Args:
-        v: normal coordinates of the members ``(…, m, d)``.
+        v: normal coordinates of the points ``(…, p, d)``.
         weight: non-negative, of order 1 (a common factor in a group changes nothing) ``(…, m)``.
         beta: scalar.
         total: sums members into groups, ``(…, m, d)`` to ``(…, g, d)``.
         spread: gives each member its group's row, ``(…, g, d)`` to ``(…, m, d)``.
+        take: gives each member its point's row, ``(…, p, …)`` to ``(…, m, …)``; points are members by default.
 
     Returns:
         Normal coordinates of the centroids ``(…, g, d)``; an empty group gives the origin.
@@ -41,13 +43,16 @@ def centroid(
     root = beta.sqrt()
     length, direction = polar(v)
     r = (length / root).clamp(max=max_radius(v.dtype))
-    w_sinh = weight * torch.sinh(r)
+    direction, decay, w_sinh = take(direction), take(torch.exp(-r)), weight * take(torch.sinh(r))
     space = total(w_sinh.unsqueeze(-1) * direction)
-    size, n = polar(space)
+    size = scaled_norm(space).clamp_min(tiny(v.dtype))
+    n = space / size.unsqueeze(-1)
     # The gap is stationary in n, so n needs no gradient there; where s⃗ = 0 any unit vector will do.
     n_fixed = torch.where(size.unsqueeze(-1) > tiny(v.dtype), n, first_axis(v)).detach()
-    spreading = (direction - spread(n_fixed)).square().sum(-1) / 2
-    gap = total((weight * torch.exp(-r) + w_sinh * spreading).unsqueeze(-1)).squeeze(-1)
+    # Half of sinh goes into the square: the gradient meets 1/gap, and sinh/gap alone would overflow.
+    half = w_sinh.detach().clamp_min(1).sqrt()
+    spreading = (half.unsqueeze(-1) * (direction - spread(n_fixed))).square().sum(-1) / 2
+    gap = total((weight * decay + w_sinh / half / half * spreading).unsqueeze(-1)).squeeze(-1)
     gap = torch.where(gap > 0, gap, torch.ones_like(gap))
     # log1p keeps small values, the difference of logarithms keeps quotients beyond the largest float
     far = size > 1e6 * gap

@@ -6,53 +6,65 @@ With r = ‖v‖/√β, directions û = v/‖v‖, Δr = r_u − r_v and Δû = 
                        =: a^2 + t^2
 
 Both terms are positive and neither overflows before d_L itself does. Every other distance is a function of d_L. The
-gradient is written out, because it is as well conditioned as the value, needs only u and v to be kept, and is right at
-the origin, where any unit vector may stand for the undefined direction. Twice differentiable away from u = v only.
+gradient is written out, because it is as well conditioned as the value and needs only u and v to be kept. At the origin
+û counts as 0: its factor sinh r vanishes, and the gradient comes out right. Twice differentiable away from u = v only.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from .numerics import first_axis, max_radius, rcoth_minus_1, sinhc, tiny
+from .numerics import max_radius, rcoth_minus_1, sinhc, tiny
 
 
-def _direction(v: Tensor, length: Tensor) -> Tensor:
-    """v/‖v‖ ``(…, d)``; the first axis where v = 0."""
-    zero = (length <= tiny(v.dtype)).unsqueeze(-1)
-    return torch.where(zero, first_axis(v), v / torch.where(zero, 1, length.unsqueeze(-1)))
+class Differences(NamedTuple):
+    """How two vectors differ in length and direction: lengths ``(…)``, vectors ``(…, d)``."""
+
+    n_u: Tensor
+    n_v: Tensor
+    d_n: Tensor  # ‖u‖ − ‖v‖
+    turn: Tensor  # (û − v̂)·max(‖u‖, ‖v‖)
+    longer: Tensor  # max(‖u‖, ‖v‖)
 
 
-def differences(u: Tensor, v: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Lengths and directions of u and v, and the differences ‖u‖ − ‖v‖ and û − v̂.
+def differences(u: Tensor, v: Tensor) -> Differences:
+    """Differences taken of the vectors themselves, never of rounded norms or rounded directions.
 
-    The differences are taken of the vectors, never of rounded norms or rounded directions. All lengths ``(…)``, all
-    directions ``(…, d)``: ``(‖u‖, ‖v‖, û, v̂, ‖u‖ − ‖v‖, û − v̂)``.
+    With δ = u − v and s = ‖u‖ − ‖v‖ = δ·(u + v)/(‖u‖ + ‖v‖), the directions differ by (δ − s·shorter)/longer, where
+    ``shorter`` is the direction of the shorter of the two.
     """
+    floor = tiny(u.dtype)
     n_u = torch.linalg.vector_norm(u, dim=-1)
     n_v = torch.linalg.vector_norm(v, dim=-1)
-    d_u, d_v = _direction(u, n_u), _direction(v, n_v)
     delta = u - v
-    floor = tiny(u.dtype)
     d_n = (delta * (u + v)).sum(-1) / (n_u + n_v).clamp_min(floor)
-    shorter = torch.where((n_u >= n_v).unsqueeze(-1), d_v, d_u)
-    longer = torch.maximum(n_u, n_v).clamp_min(floor)
-    return n_u, n_v, d_u, d_v, d_n, (delta - d_n.unsqueeze(-1) * shorter) / longer.unsqueeze(-1)
+    shorter = torch.where((n_u >= n_v).unsqueeze(-1), v, u)
+    slope = d_n / torch.minimum(n_u, n_v).clamp_min(floor)
+    turn = torch.addcmul(delta, shorter, slope.unsqueeze(-1), value=-1)
+    return Differences(n_u, n_v, d_n, turn, torch.maximum(n_u, n_v).clamp_min(floor))
 
 
-def _legs(
-    n_u: Tensor, n_v: Tensor, d_n: Tensor, d_dir: Tensor, root: Tensor
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """(r_u, r_v, Δr, a, t) of the module's formula; ``root`` is √β."""
-    cut = max_radius(n_u.dtype)
-    r_u, r_v = (n_u / root).clamp(max=cut), (n_v / root).clamp(max=cut)
-    d_r = (d_n / root).clamp(-cut, cut)
+class _Legs(NamedTuple):
+    """The quantities of the module's formula, all ``(…)``."""
+
+    r_u: Tensor
+    r_v: Tensor
+    d_r: Tensor
+    a: Tensor
+    t: Tensor
+
+
+def _legs(diff: Differences, root: Tensor) -> _Legs:
+    """Radii and the two legs a and t; ``root`` is √β."""
+    cut = max_radius(root.dtype)
+    r_u, r_v = (diff.n_u / root).clamp(max=cut), (diff.n_v / root).clamp(max=cut)
+    d_r = (diff.d_n / root).clamp(-cut, cut)
     a = 2 * root * torch.sinh(d_r / 2)
     grown = torch.sqrt(torch.sinh(r_u)) * torch.sqrt(torch.sinh(r_v))
-    return r_u, r_v, d_r, a, root * grown * torch.linalg.vector_norm(d_dir, dim=-1)
+    return _Legs(r_u, r_v, d_r, a, root * grown * (torch.linalg.vector_norm(diff.turn, dim=-1) / diff.longer))
 
 
 class _Chord(torch.autograd.Function):
@@ -60,9 +72,8 @@ class _Chord(torch.autograd.Function):
 
     @staticmethod
     def forward(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-        n_u, n_v, _, _, d_n, d_dir = differences(u, v)
-        _, _, _, a, t = _legs(n_u, n_v, d_n, d_dir, beta.sqrt())
-        return torch.hypot(a, t)
+        legs = _legs(differences(u, v), beta.sqrt())
+        return torch.hypot(legs.a, legs.t)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
@@ -72,28 +83,30 @@ class _Chord(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         u, v, beta = ctx.saved_tensors
         root = beta.sqrt()
-        n_u, n_v, d_u, d_v, d_n, d_dir = differences(u, v)
-        r_u, r_v, d_r, a, t = _legs(n_u, n_v, d_n, d_dir, root)
+        diff = differences(u, v)
+        r_u, r_v, d_r, a, t = _legs(diff, root)
         chord = torch.hypot(a, t)
-        # subgradient 0 where the points coincide
-        apart = chord > 0
+        # subgradient 0 where the points coincide; a subnormal chord has no reciprocal
+        apart = chord > tiny(chord.dtype)
         inverse = torch.where(apart, 1 / torch.where(apart, chord, torch.ones_like(chord)), 0)
         along = a * inverse * torch.cosh(d_r / 2)
         across = t * (t * inverse) / (2 * root)
 
-        def side(r_own: Tensor, r_other: Tensor, own: Tensor, sign: int) -> Tensor:
-            langevin = rcoth_minus_1(r_own) / r_own.clamp_min(tiny(r_own.dtype))
-            turn = torch.sqrt(sinhc(r_own)) * torch.sqrt(torch.sinh(r_other))
-            radial = (sign * along + langevin * across).unsqueeze(-1) * own
-            # turn is applied twice, once on either side of 1/chord: its square may overflow, the product does not
-            sideways = turn.unsqueeze(-1) * ((turn * root).unsqueeze(-1) * d_dir * inverse.unsqueeze(-1))
-            return grad.unsqueeze(-1) * (radial + sign * sideways)
+        def side(w: Tensor, length: Tensor, r_own: Tensor, r_other: Tensor, sign: int) -> Tensor:
+            floor = tiny(w.dtype)
+            langevin = rcoth_minus_1(r_own) / r_own.clamp_min(floor)
+            # grad, growth and 1/length may overflow together: each meets a vector that makes it harmless first
+            radial = (sign * along + langevin * across).unsqueeze(-1) * (w / length.clamp_min(floor).unsqueeze(-1))
+            growth = torch.sqrt(sinhc(r_own)) * torch.sqrt(torch.sinh(r_other))
+            sideways = (growth * root * inverse / diff.longer).unsqueeze(-1) * diff.turn
+            return grad.unsqueeze(-1) * (radial + (sign * growth).unsqueeze(-1) * sideways)
 
         grad_beta = -(
             a * (a * inverse) * rcoth_minus_1(d_r.abs() / 2)
             + t * (t * inverse) * (rcoth_minus_1(r_u) + rcoth_minus_1(r_v)) / 2
         ) / (2 * beta)
-        return side(r_u, r_v, d_u, 1), side(r_v, r_u, d_v, -1), (grad * grad_beta).sum_to_size(beta.shape)
+        grad_u, grad_v = side(u, diff.n_u, r_u, r_v, 1), side(v, diff.n_v, r_v, r_u, -1)
+        return grad_u, grad_v, (grad * grad_beta).sum_to_size(beta.shape)
 
 
 def chord(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:

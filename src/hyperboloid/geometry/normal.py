@@ -1,6 +1,6 @@
 """Hyperbolic space in normal coordinates: a point x is written v = log_0(x), a plain vector of R^d.
 
-Everything here is a function of vectors ``(…, d)`` and β, in forms that do not cancel (DESIGN 1.2 to 1.4).
+Everything here is a function of vectors ``(…, d)`` and β, in forms that do not cancel (docs/mathematics.md).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from torch import Tensor
 from .centroid import centroid
 from .chord import chord, differences
 from .curvature import BetaLike, beta_tensor
-from .numerics import asinh, max_radius, scaled_norm, sinhc, tiny
+from .numerics import asinh, max_radius, polar, scaled_norm, sinhc, tiny
 
 
 def log0_of_space(space: Tensor, root: Tensor) -> Tensor:
@@ -43,9 +43,10 @@ class NormalCoordinates:
     def lorentz_sqdist(self, u: Tensor, v: Tensor) -> Tensor:
         """Squared Lorentzian distance −2β − 2⟨x, y⟩_L (Eq. 17) ``(…)``.
 
-        It grows like e^(r_u + r_v): where its square root passes 1e18 (1e150 in float64) it stays there, gradient 0.
+        It grows like e^(r_u + r_v): where its square root passes 1e15 (1e140 in float64) it stays there, gradient 0.
+        That leaves room for the factor r/β by which its gradient in β is larger.
         """
-        top = 1e18 if u.dtype == torch.float32 else 1e150
+        top = 1e15 if u.dtype == torch.float32 else 1e140
         return chord(u, v, beta_tensor(self._beta, u)).clamp(max=top).square()
 
     def centroid(self, u: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -75,7 +76,7 @@ class NormalCoordinates:
         r_v = torch.linalg.vector_norm(v, dim=-1) / root
         # Directions blow up near the origin, products cancel far from it: each form where it is good.
         near = (torch.minimum(r_u, r_v) < 1).unsqueeze(-1)
-        stand_in = torch.ones_like(u)
+        stand_in = root.detach()
         plain = _boost_near(u / root, torch.where(near, v, 0) / root)
         careful = _boost_far(torch.where(near, stand_in, u), torch.where(near, stand_in, v), root)
         return torch.where(near, log0_of_space(root * plain, root), careful)
@@ -101,18 +102,22 @@ def _boost_near(u: Tensor, v: Tensor) -> Tensor:
 
 def _boost_far(u: Tensor, v: Tensor, root: Tensor) -> Tensor:
     """⊖u ⊕ v where both lie well away from the origin, (θ/sinh θ) √β z with θ = d_H/√β = arsinh ‖z‖."""
-    n_u, n_v, d_u, _, d_n, d_dir = differences(u, v)
+    diff = differences(u, v)
+    d_dir = diff.turn / diff.longer.unsqueeze(-1)
     cut = max_radius(u.dtype)
-    r_u, r_v = (n_u / root).clamp(max=cut), (n_v / root).clamp(max=cut)
-    d_r = (d_n / root).clamp(-cut, cut)
-    tau = d_dir.square().sum(-1) / 2
+    r_u, r_v = (diff.n_u / root).clamp(max=cut), (diff.n_v / root).clamp(max=cut)
+    d_r = (diff.d_n / root).clamp(-cut, cut)
     theta = 2 * asinh(chord(u, v, root.square()) / (2 * root))
     # Far apart, z is taken over e^(r_u), which keeps its products finite, and only its direction is used.
     close = theta < 1
     shrink = torch.where(close, 1, torch.exp(-r_u))
     lift = torch.where(close, torch.cosh(r_u) - 1, (1 - torch.exp(-r_u)).square() / 2)
-    radial = torch.sinh(d_r) * shrink + tau * torch.sinh(r_v) * lift
-    z = -radial.unsqueeze(-1) * d_u - (torch.sinh(r_v) * shrink).unsqueeze(-1) * d_dir
-    size = torch.linalg.vector_norm(z, dim=-1).clamp_min(tiny(u.dtype))
-    stretch = torch.where(close, 1 / sinhc(torch.where(close, theta, 0)), theta / size)
-    return (root * stretch).unsqueeze(-1) * z
+    # τ sinh r_v (cosh r_u − 1) as a square: sinh · cosh alone would overflow in the gradient
+    turned = (torch.sqrt(torch.sinh(r_v)) * torch.sqrt(lift)).unsqueeze(-1) * d_dir
+    radial = torch.sinh(d_r) * shrink + turned.square().sum(-1) / 2
+    z = -(radial / diff.n_u).unsqueeze(-1) * u - (torch.sinh(r_v) * shrink).unsqueeze(-1) * d_dir
+    scale = z.detach().abs().amax(dim=-1, keepdim=True)
+    _, unit = polar(z / torch.where(scale > 0, scale, 1))
+    theta = theta.unsqueeze(-1)
+    close = close.unsqueeze(-1)
+    return root * torch.where(close, z / sinhc(torch.where(close, theta, 0)), theta * unit)

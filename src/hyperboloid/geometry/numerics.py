@@ -61,8 +61,6 @@ def rcoth_minus_1(r: Tensor) -> Tensor:
     """r·coth(r) − 1 for r ≥ 0; r²/3 near 0, r − 1 far away."""
     small = r < 0.3
     s = r * r
-    series = (
-        s / 3 * (1 - s / 15 * (1 - s * 2 / 21 * (1 - s / 10 * (1 - s * 10 / 99 * (1 - s * 1382 / 13650)))))
-    )
+    series = s / 3 * (1 - s / 15 * (1 - s * 2 / 21 * (1 - s / 10 * (1 - s * 10 / 99 * (1 - s * 1382 / 13650)))))
     safe = torch.where(small, torch.ones_like(r), r)
     return torch.where(small, series, safe / torch.tanh(safe) - 1)

@@ -1,1 +1,15 @@
-"""."""
+"""The sparse operations behind the layers: neighbourhoods, Lorentzian attention and aggregation, random masks."""
+
+from .adjacency import Adjacency, cached_adjacency
+from .aggregate import lorentz_aggregate, lorentz_attention
+from .random import dropout, keep_mask, random_stream
+
+__all__ = [
+    "Adjacency",
+    "cached_adjacency",
+    "dropout",
+    "keep_mask",
+    "lorentz_aggregate",
+    "lorentz_attention",
+    "random_stream",
+]

@@ -1,0 +1,140 @@
+"""Graphs that are already in memory: PyG ``Data`` and networkx graphs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hyperboloid.errors import InputError
+from hyperboloid.graphs.build import build_graph, check_weights
+from hyperboloid.graphs.graph import Graph
+from hyperboloid.graphs.ids import integer_values, node_ids, number_classes
+
+
+def from_pyg(data: Any, name: str, weight: str | None) -> Graph:
+    """A graph from PyG's ``Data``: its ``x``, ``y``, ``edge_weight`` (or the attribute ``weight``) and masks.
+
+    ``train_mask``, ``val_mask`` and ``test_mask``, when all three are there and flat, become ``masks["public"]``.
+    """
+    if getattr(data, "edge_index", None) is None:
+        raise InputError("this PyG Data object has no edge_index; give one with edge_index of shape (2, E)")
+    rows, cols = data.edge_index.cpu()
+    if weight is not None and weight not in data:
+        raise InputError(f"this PyG Data object has no attribute '{weight}'; it has {', '.join(map(str, data.keys()))}")
+    weights = data.get(weight or "edge_weight")
+    if weights is not None:
+        weights = weights.detach().cpu().squeeze(-1) if weights.dim() == 2 else weights.detach().cpu()
+        if weights.shape != rows.shape:
+            raise InputError(f"edge weights must be one per edge, these have shape {tuple(weights.shape)}")
+        check_weights(weights.double().numpy(), lambda i: f"graph '{name}': edge ({int(rows[i])}, {int(cols[i])})")
+    y = data.y
+    if y is not None and y.dim() == 2 and y.size(1) == 1:
+        y = y.squeeze(1)
+    return build_graph(
+        name,
+        rows,
+        cols,
+        int(data.num_nodes),
+        x=None if data.x is None else data.x.detach().cpu(),
+        y=None if y is None else y.cpu(),
+        weight=weights,
+        masks=_pyg_masks(data),
+    )
+
+
+def _pyg_masks(data: Any) -> dict[str, dict[str, Tensor]]:
+    masks = {part: data.get(f"{part}_mask") for part in ("train", "val", "test")}
+    if any(mask is None or mask.dim() != 1 or mask.dtype != torch.bool for mask in masks.values()):
+        return {}
+    return {"public": {part: mask.cpu().nonzero().flatten() for part, mask in masks.items()}}
+
+
+def from_networkx(network: Any, name: str, features: str | None, labels: str | None, weight: str | None) -> Graph:
+    """A graph from networkx, in the order of its nodes (in numerical order when all ids are integers).
+
+    Args:
+        network: any networkx graph.
+        name: what to call the graph.
+        features: node attributes that hold numbers, separated by commas.
+        labels: the node attribute that holds the class; nodes without it get -1.
+        weight: the edge attribute that holds the weight.
+    """
+    import pyarrow as pa
+
+    nodes = list(network)
+    names = pa.array([str(node) for node in nodes], pa.string())
+    if len(names.unique()) < len(nodes):
+        raise InputError(f"graph '{name}' has two nodes that are written alike; give them different ids")
+    values = integer_values(names)
+    if values is not None:
+        nodes = [nodes[i] for i in np.argsort(values)]
+    number = {node: i for i, node in enumerate(nodes)}
+    links = list(network.edges(data=weight) if weight else network.edges())
+    rows = np.fromiter((number[link[0]] for link in links), np.int64, len(links))
+    cols = np.fromiter((number[link[1]] for link in links), np.int64, len(links))
+    y, class_names = (None, None) if labels is None else _node_classes(network, nodes, labels)
+    return build_graph(
+        name,
+        rows,
+        cols,
+        len(nodes),
+        x=None if features is None else _node_numbers(network, nodes, features),
+        y=y,
+        weight=None if weight is None else _edge_numbers(network, links, weight, name),
+        node_ids=node_ids([str(node) for node in nodes]),
+        class_names=class_names,
+    )
+
+
+def _edge_numbers(network: Any, links: list[Any], weight: str, name: str) -> NDArray[np.float64]:
+    if all(value is None for *_, value in links):
+        known = sorted({str(key) for *_, data in network.edges(data=True) for key in data})
+        raise InputError(f"no edge has an attribute '{weight}'; {_known(known, 'the edges')}")
+    values = np.empty(len(links))
+    for i, (u, v, value) in enumerate(links):
+        values[i] = _number(value, f"graph '{name}': edge ('{u}', '{v}'): the weight")
+    check_weights(values, lambda i: f"graph '{name}': edge ('{links[i][0]}', '{links[i][1]}')")
+    return values
+
+
+def _node_numbers(network: Any, nodes: list[Any], features: str) -> NDArray[np.float64]:
+    columns = [key.strip() for key in features.split(",")]
+    for key in columns:
+        _check_attribute(network, key)
+    x = np.empty((len(nodes), len(columns)))
+    for i, node in enumerate(nodes):
+        for j, key in enumerate(columns):
+            x[i, j] = _number(network.nodes[node].get(key), f"node '{node}': the feature '{key}'")
+            if not abs(x[i, j]) <= np.finfo(np.float32).max:
+                raise InputError(f"node '{node}': the feature '{key}' is {x[i, j]}, not a finite number")
+    return x
+
+
+def _node_classes(network: Any, nodes: list[Any], labels: str) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:
+    import pyarrow as pa
+
+    _check_attribute(network, labels)
+    found = [network.nodes[node].get(labels) for node in nodes]
+    words = [None if value is None or value == "" else str(value) for value in found]
+    return number_classes(pa.chunked_array([pa.array(words, pa.string())]))
+
+
+def _check_attribute(network: Any, key: str) -> None:
+    known = sorted({str(name) for _, data in network.nodes(data=True) for name in data})
+    if key not in known:
+        raise InputError(f"no node has an attribute '{key}' and no such file is there; {_known(known, 'the nodes')}")
+
+
+def _known(names: list[str], owners: str) -> str:
+    return f"{owners} have {', '.join(names)}" if names else f"{owners} have no attributes"
+
+
+def _number(value: Any, what: str) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} is {value!r}, not a number") from error

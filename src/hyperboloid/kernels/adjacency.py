@@ -1,0 +1,87 @@
+"""The neighbourhoods of a graph as compressed rows, in the order the kernels want them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """Row i lists the neighbours j that node i aggregates; entries are sorted by (row, column).
+
+    Attributes:
+        rowptr: ``(num_rows + 1,)`` where each row starts.
+        row: ``(E,)`` the row (target node i) of each entry.
+        col: ``(E,)`` the column (source node j) of each entry.
+        perm: ``(E,)`` where each entry stood in the edge list it was made from; added self loops stand behind it.
+        num_rows: number of target nodes.
+        num_cols: number of source nodes.
+        num_given: length of the edge list; entries with ``perm`` at or above it are added self loops.
+    """
+
+    rowptr: Tensor
+    row: Tensor
+    col: Tensor
+    perm: Tensor
+    num_rows: int
+    num_cols: int
+    num_given: int
+
+    @classmethod
+    def from_edges(cls, source: Tensor, target: Tensor, size: tuple[int, int], *, self_loops: bool) -> Adjacency:
+        """Sort an edge list ``source → target``.
+
+        Args:
+            source, target: ``(E,)`` node indices.
+            size: number of source and of target nodes.
+            self_loops: add the loop of every node that has none (the paper's N(i) ∪ {i}); needs equal sizes.
+        """
+        num_cols, num_rows = size
+        num_given = source.numel()
+        if self_loops:
+            has_loop = torch.zeros(num_rows, dtype=torch.bool, device=source.device)
+            has_loop[target[source == target]] = True
+            missing = (~has_loop).nonzero().squeeze(-1)
+            source, target = torch.cat([source, missing]), torch.cat([target, missing])
+        order = torch.argsort(target * num_cols + source, stable=True)
+        row, col = target[order], source[order]
+        rowptr = torch.zeros(num_rows + 1, dtype=torch.long, device=row.device)
+        torch.cumsum(torch.bincount(row, minlength=num_rows), 0, out=rowptr[1:])
+        return cls(rowptr, row, col, order, num_rows, num_cols, num_given)
+
+    @property
+    def edge_index(self) -> Tensor:
+        """``(2, E)`` source and target of each entry, PyG's convention."""
+        return torch.stack([self.col, self.row])
+
+    def sort_weights(self, edge_weight: Tensor) -> Tensor:
+        """Weights ``(num_given,)`` of the edge list in the order of the entries ``(E,)``; added self loops get 1."""
+        loops = edge_weight.new_ones(self.perm.numel() - self.num_given)
+        return torch.cat([edge_weight, loops])[self.perm]
+
+
+class _Cached(NamedTuple):
+    version: int
+    adjacencies: dict[tuple[int, int, bool], Adjacency]
+
+
+_cache: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
+
+
+def cached_adjacency(edge_index: Tensor, size: tuple[int, int], *, self_loops: bool) -> Adjacency:
+    """The :class:`Adjacency` of a ``(2, E)`` edge list, sorted once for as long as the tensor lives unchanged."""
+    if edge_index.is_inference():  # inference tensors count no versions, so a change could not be noticed
+        return Adjacency.from_edges(edge_index[0], edge_index[1], size, self_loops=self_loops)
+    entry = _cache.get(edge_index)
+    if entry is None or entry.version != edge_index._version:
+        entry = _Cached(edge_index._version, {})
+        _cache[edge_index] = entry
+    key = (*size, self_loops)
+    if key not in entry.adjacencies:
+        entry.adjacencies[key] = Adjacency.from_edges(edge_index[0], edge_index[1], size, self_loops=self_loops)
+    return entry.adjacencies[key]

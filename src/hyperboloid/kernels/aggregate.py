@@ -1,0 +1,68 @@
+r"""Lorentzian neighbourhood aggregation (section 4.3 of the paper), in plain torch.
+
+.. math::  \mu_{ij} = -d_L^2(\exp_0 a_i, \exp_0 a_j) \qquad
+           v_i' = \log_0 \mathrm{centroid}_j(\exp_0 u_j;\ w_{ij}\,\mathrm{softmax}_j\,\mu_{ij})
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from hyperboloid.geometry import Lorentz
+from hyperboloid.geometry.centroid import centroid
+
+from .adjacency import Adjacency
+
+
+def lorentz_attention(
+    query: Tensor, key: Tensor, adj: Adjacency, beta: Tensor, *, keep: Tensor | None = None
+) -> Tensor:
+    """Attention weights, softmax over each row of −d_L² (Eq. 19, 20).
+
+    Args:
+        query: attention features of the rows, normal coordinates ``(num_rows, a)``.
+        key: attention features of the columns, normal coordinates ``(num_cols, a)``.
+        adj: the graph.
+        beta: scalar.
+        keep: which entries take part ``(E,)``; None for all.
+
+    Returns:
+        ``(E,)``, summing to 1 over every row that keeps an entry.
+    """
+    score = -Lorentz(beta).normal.lorentz_sqdist(query.index_select(0, adj.row), key.index_select(0, adj.col))
+    if keep is not None:
+        score = score.masked_fill(~keep, -torch.inf)
+    # the largest kept score of each row; empty rows have no entry to shift
+    largest = score.detach().new_full((adj.num_rows,), -torch.inf)
+    largest = largest.scatter_reduce(0, adj.row, score.detach(), "amax")
+    largest = torch.where(torch.isfinite(largest), largest, 0)
+    weight = torch.exp(score - largest.index_select(0, adj.row))
+    total = weight.new_zeros(adj.num_rows).index_add(0, adj.row, weight)
+    return weight / torch.where(total > 0, total, 1).index_select(0, adj.row)
+
+
+def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
+    """Centroid of every row's neighbours (Eq. 16).
+
+    Args:
+        u: normal coordinates of the columns ``(num_cols, d)``.
+        adj: the graph.
+        beta: scalar.
+        weight: non-negative weight of each entry ``(E,)``; only ratios within a row matter.
+
+    Returns:
+        Normal coordinates of the rows ``(num_rows, d)``; a row without weight gives the origin.
+    """
+
+    def total(t: Tensor) -> Tensor:
+        return t.new_zeros(adj.num_rows, *t.shape[1:]).index_add(0, adj.row, t)
+
+    return centroid(
+        u,
+        weight,
+        beta,
+        total=total,
+        spread=lambda t: t.index_select(0, adj.row),
+        take=lambda t: t.index_select(0, adj.col),
+    )

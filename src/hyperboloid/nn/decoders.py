@@ -1,0 +1,42 @@
+"""From embeddings to the probability of a link."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+from hyperboloid.geometry import Euclidean, Lorentz
+
+Distance = Literal["intrinsic", "lorentz"]
+
+
+class FermiDirac(nn.Module):
+    r"""Probability of a link by distance, :math:`p(i, j) = 1 / (e^{(d^2(i, j) - r)/t} + 1)`.
+
+    Args:
+        distance: ``intrinsic`` for the space's own squared distance (d_H², or ‖·‖² in flat space), ``lorentz`` for the
+            paper's squared Lorentzian distance d_L². The latter grows exponentially in d_H and is cut off at ``cap``.
+        r: squared distance at which p = 1/2.
+        t: temperature.
+        cap: largest d_L² that is told apart.
+    """
+
+    def __init__(self, distance: Distance = "intrinsic", *, r: float = 2.0, t: float = 1.0, cap: float = 50.0) -> None:
+        super().__init__()
+        self.distance = distance
+        self.r = r
+        self.t = t
+        self.cap = cap
+
+    def forward(self, u: Tensor, v: Tensor, manifold: Lorentz | Euclidean) -> Tensor:
+        """Logits ``(…)`` of links between embeddings in normal coordinates ``(…, d)``."""
+        if self.distance == "lorentz" and isinstance(manifold, Lorentz):
+            square = manifold.normal.lorentz_sqdist(u, v).clamp(max=self.cap)
+        else:
+            square = manifold.normal.sqdist(u, v)
+        return (self.r - square) / self.t
+
+    def extra_repr(self) -> str:
+        """Its constants."""
+        return f"distance={self.distance!r}, r={self.r}, t={self.t}"

@@ -1,0 +1,41 @@
+"""What a layer accepts as its graph: an edge list, a sparse matrix, PyG's EdgeIndex, or an Adjacency."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from hyperboloid.errors import InputError
+from hyperboloid.kernels import Adjacency, cached_adjacency
+
+GraphInput = Tensor | Adjacency
+
+
+def resolve_graph(
+    graph: GraphInput, edge_weight: Tensor | None, size: tuple[int, int], *, self_loops: bool
+) -> tuple[Adjacency, Tensor | None]:
+    """Compressed rows of any accepted graph, and its edge weights in their order.
+
+    Args:
+        graph: ``(2, E)`` edge list (source, target) or PyG ``EdgeIndex``; a torch.sparse *transposed* adjacency
+            ``adj_t`` (row = target, values = edge weights); or an :class:`Adjacency`, taken as it is.
+        edge_weight: ``(E,)`` weights of the edge list, or None.
+        size: number of source and of target nodes.
+        self_loops: add missing self loops.
+    """
+    if isinstance(graph, Adjacency):
+        adj = graph
+    elif graph.layout == torch.strided:
+        if hasattr(graph, "as_tensor"):  # PyG's EdgeIndex wraps the tensor that the cache should be keyed by
+            graph = graph.as_tensor()
+        adj = cached_adjacency(graph, size, self_loops=self_loops)
+    else:
+        csr = graph if graph.layout == torch.sparse_csr else graph.to_sparse_csr()
+        target = torch.repeat_interleave(torch.arange(csr.size(0), device=csr.device), csr.crow_indices().diff())
+        adj = Adjacency.from_edges(csr.col_indices(), target, size, self_loops=self_loops)
+        edge_weight = csr.values() if edge_weight is None else edge_weight
+    if edge_weight is None:
+        return adj, None
+    if edge_weight.numel() != adj.num_given:
+        raise InputError(f"edge_weight has {edge_weight.numel()} entries but the graph has {adj.num_given} edges.")
+    return adj, adj.sort_weights(edge_weight)

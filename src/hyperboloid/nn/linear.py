@@ -1,0 +1,63 @@
+"""The one linear map of the library: on normal coordinates, with DropConnect."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from hyperboloid.kernels import dropout
+
+from .features import Features, SparseFeatures
+
+
+class TangentLinear(nn.Module):
+    r"""Lorentzian matrix-vector product :math:`W \otimes x` (Eq. 13): in normal coordinates just ``v Wᵀ + b``.
+
+    The bias is not in the paper; it is what its published code adds in the tangent space of the origin.
+
+    Args:
+        in_channels: width of the input; for a graph without features the number of its nodes.
+        out_channels: width of the output.
+        bias: add b.
+        gain: scale of the Xavier-uniform start.
+        drop_connect: probability with which single weights are dropped during training (Wan et al. 2013).
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        bias: bool = True,
+        gain: float = 1.0,
+        drop_connect: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.gain = gain
+        self.drop_connect = drop_connect
+        self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Xavier-uniform weights, zero bias."""
+        nn.init.xavier_uniform_(self.weight, gain=self.gain)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Features) -> Tensor:
+        """Map ``(N, in_channels)`` to ``(N, out_channels)``; ``x = None`` stands for one-hot features, a lookup."""
+        weight = dropout(self.weight, self.drop_connect, self.training)
+        if x is None:
+            out = weight.t()
+        elif isinstance(x, SparseFeatures):
+            out = x.matmul(weight.t())
+        else:
+            return nn.functional.linear(x, weight, self.bias)
+        return out if self.bias is None else out + self.bias
+
+    def extra_repr(self) -> str:
+        """Widths."""
+        return f"{self.in_channels}, {self.out_channels}, bias={self.bias is not None}"

@@ -1,0 +1,43 @@
+"""The models by name: what `--model` accepts. Importing this imports no model, and no torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from hyperboloid.errors import InputError
+
+if TYPE_CHECKING:
+    from .encoder import Encoder
+
+
+@dataclass(frozen=True)
+class Model:
+    """One line of the registry.
+
+    Attributes:
+        path: ``module:class`` of the encoder; the class has ``from_settings(in_channels, out_channels, settings)``.
+        summary: one line for lists.
+    """
+
+    path: str
+    summary: str
+
+    def load(self) -> type[Encoder]:
+        """Import the encoder's class."""
+        module, name = self.path.split(":")
+        encoder: type[Encoder] = getattr(import_module(module), name)
+        return encoder
+
+
+MODELS: dict[str, Model] = {
+    "lgcn": Model("hyperboloid.nn.lgcn:LGCN", "Lorentzian graph convolutional network (Zhang et al. 2021)"),
+}
+
+
+def get_model(name: str) -> Model:
+    """The model called ``name``."""
+    if name not in MODELS:
+        raise InputError(f"There is no model '{name}'; choose one of: {', '.join(MODELS)}.")
+    return MODELS[name]

@@ -1,0 +1,81 @@
+"""The choices that make up one model: everything a run may vary but the graph, the task and the optimiser."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from hyperboloid.errors import InputError
+
+
+def ranged(default: Any, low: float, high: float = math.inf) -> Any:
+    """A dataclass field whose number must lie in [low, high)."""
+    return field(default=default, metadata={"low": low, "high": high})
+
+
+def one_of(default: str, *names: str) -> Any:
+    """A dataclass field whose value must be one of ``names``."""
+    return field(default=default, metadata={"names": names})
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Hyper-parameters of an encoder; a model that has no use for one ignores it.
+
+    Attributes:
+        dim: width of the hidden layers, and of the embeddings.
+        layers: number of layers.
+        activation: between the layers.
+        last_activation: after the last layer too.
+        attention: learn aggregation weights.
+        att_dim: width of the attention features; None for the layer's own.
+        beta: curvature −1/β to start from.
+        train_beta: learn it.
+        bias: add biases.
+        dropout: on input features of each layer.
+        att_dropout: on neighbours.
+        drop_connect: on weights.
+    """
+
+    dim: int = ranged(16, 1)
+    layers: int = ranged(2, 1)
+    activation: str = one_of("relu", "relu", "elu", "leaky_relu", "tanh")
+    last_activation: bool = False
+    attention: bool = True
+    att_dim: int | None = ranged(None, 1)
+    beta: float = ranged(1.0, 1e-3, 1e3)
+    train_beta: bool = True
+    bias: bool = True
+    dropout: float = ranged(0.0, 0.0, 1.0)
+    att_dropout: float = ranged(0.0, 0.0, 1.0)
+    drop_connect: float = ranged(0.0, 0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        for f in dataclasses.fields(self):
+            value = getattr(self, f.name)
+            object.__setattr__(self, f.name, _checked(f, value))
+
+
+def _checked(f: dataclasses.Field[Any], value: Any) -> Any:
+    """The value in its field's own type, or one sentence about what is wrong with it."""
+    kind = str(f.type)
+    if value is None and "None" in kind:
+        return None
+    if kind.startswith(("int", "float")):
+        whole = kind.startswith("int")
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or (whole and value != int(value)):
+            raise InputError(f"{f.name} must be a {'whole ' if whole else ''}number, not {value!r}.")
+        low, high = f.metadata["low"], f.metadata["high"]
+        if not low <= value < high:
+            limits = f"at least {low:g}" + ("" if math.isinf(high) else f" and below {high:g}")
+            raise InputError(f"{f.name} must be {limits}, not {value:g}.")
+        return int(value) if whole else float(value)
+    if kind == "bool" and not isinstance(value, bool):
+        raise InputError(f"{f.name} must be true or false, not {value!r}.")
+    names = f.metadata.get("names")
+    if names is not None and value not in names:
+        raise InputError(f"{f.name} must be one of {', '.join(names)}, not {value!r}.")
+    return value

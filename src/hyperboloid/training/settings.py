@@ -1,0 +1,51 @@
+"""All settings of a training run, and where their defaults come from."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from hyperboloid.errors import InputError
+from hyperboloid.nn.settings import ModelSettings, one_of, ranged
+
+
+@dataclass(frozen=True)
+class Settings(ModelSettings):
+    """The model's hyper-parameters and the optimiser's.
+
+    Attributes:
+        lr: Adam's learning rate.
+        weight_decay: strength of the L2 penalty, on weights only (not on biases, not on β).
+        epochs: at most so many.
+        patience: stop after so many epochs without a better validation score.
+        distance: which squared distance decodes links, the intrinsic one or the paper's Lorentzian one.
+        normalize: scale each node's features to sum to 1 in absolute value.
+    """
+
+    lr: float = ranged(0.01, 0.0)
+    weight_decay: float = ranged(0.0, 0.0)
+    epochs: int = ranged(2000, 1)
+    patience: int = ranged(100, 1)
+    distance: str = one_of("intrinsic", "intrinsic", "lorentz")
+    normalize: bool = True
+
+
+def default_settings(model: str, task: str, dataset: str, dim: int | None = None, **given: Any) -> Settings:
+    """Settings for a run: what is given, else what was found best for this data set, else best on average.
+
+    ``defaults.json`` holds, for each model and task, one entry per named data set and one called ``*`` for all others;
+    each was chosen on validation scores only.
+    """
+    known = {f.name for f in dataclasses.fields(Settings)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise InputError(f"There is no setting '{unknown[0]}'; the settings are: {', '.join(sorted(known))}.")
+    table = json.loads(files("hyperboloid.training").joinpath("defaults.json").read_text(encoding="utf-8"))
+    entries = table.get(model, {}).get(task, {})
+    chosen = entries.get(dataset, entries.get("*", {}))
+    if dim is not None:
+        given["dim"] = dim
+    return Settings(**{**chosen, **given})

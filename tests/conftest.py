@@ -1,0 +1,17 @@
+"""What tests of every part need."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder of the paper's data files, which are not part of the repository."""
+    given = os.environ.get("HYPERBOLOID_DATA")
+    if not given:
+        pytest.skip("HYPERBOLOID_DATA is not set")
+    if not Path(given).is_dir():
+        pytest.skip(f"HYPERBOLOID_DATA names {given}, which is not a folder")
+    return Path(given)
