@@ -1,1 +1,1 @@
-"""."""
+"""What a model has learned, as numbers and pictures."""

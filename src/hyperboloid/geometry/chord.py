@@ -91,15 +91,21 @@ class _Chord(torch.autograd.Function):
         inverse = torch.where(apart, 1 / torch.where(apart, chord, torch.ones_like(chord)), 0)
         along = a * inverse * torch.cosh(d_r / 2)
         across = t * (t * inverse) / (2 * root)
+        largest = torch.finfo(chord.dtype).max / 1e3
 
         def side(w: Tensor, length: Tensor, r_own: Tensor, r_other: Tensor, sign: int) -> Tensor:
             floor = tiny(w.dtype)
-            langevin = rcoth_minus_1(r_own) / r_own.clamp_min(floor)
-            # grad, growth and 1/length may overflow together: each meets a vector that makes it harmless first
-            radial = (sign * along + langevin * across).unsqueeze(-1) * (w / length.clamp_min(floor).unsqueeze(-1))
+            own = w / length.clamp_min(floor).unsqueeze(-1)
+            coth = (1 + rcoth_minus_1(r_own)) / r_own.clamp_min(floor)
+            radial = (grad * (sign * along + coth * across)).unsqueeze(-1) * own
+            # Exactly, turn's part along the own direction is ∓‖Δû‖²/2, which coth counts; what is there beside it
+            # is rounding, and the growth would make it e^2r times larger.
+            turn = diff.turn - (diff.turn * own).sum(-1, keepdim=True) * own
+            # The growth enters as two roots, on either side of 1/chord, so that sideways stays of order 1; far out
+            # what it is multiplied by passes the largest float, and is held below it.
             growth = torch.sqrt(sinhc(r_own)) * torch.sqrt(torch.sinh(r_other))
-            sideways = (growth * root * inverse / diff.longer).unsqueeze(-1) * diff.turn
-            return grad.unsqueeze(-1) * (radial + (sign * growth).unsqueeze(-1) * sideways)
+            sideways = (growth * root * inverse / diff.longer).unsqueeze(-1) * turn
+            return radial + (sign * grad * growth).clamp(-largest, largest).unsqueeze(-1) * sideways
 
         grad_beta = -(
             a * (a * inverse) * rcoth_minus_1(d_r.abs() / 2)

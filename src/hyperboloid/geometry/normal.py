@@ -11,7 +11,7 @@ from torch import Tensor
 from .centroid import centroid
 from .chord import chord, differences
 from .curvature import BetaLike, beta_tensor
-from .numerics import asinh, max_radius, polar, scaled_norm, sinhc, tiny
+from .numerics import arc, asinh, max_radius, polar, scaled_norm, sinhc, tiny
 
 
 def log0_of_space(space: Tensor, root: Tensor) -> Tensor:
@@ -33,8 +33,7 @@ class NormalCoordinates:
     def dist(self, u: Tensor, v: Tensor) -> Tensor:
         """Intrinsic distance d_H (Eq. 7), as 2√β arsinh(d_L/(2√β)) ``(…)``; subgradient 0 at u = v."""
         beta = beta_tensor(self._beta, u)
-        root = beta.sqrt()
-        return 2 * root * asinh(chord(u, v, beta) / (2 * root))
+        return arc(chord(u, v, beta), 2 * beta.sqrt())
 
     def sqdist(self, u: Tensor, v: Tensor) -> Tensor:
         """d_H² ``(…)``."""

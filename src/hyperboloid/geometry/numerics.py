@@ -57,6 +57,16 @@ def asinh(t: Tensor) -> Tensor:
     return torch.where(large, torch.log(safe) + math.log(2.0) + (0.5 / safe) ** 2, near)
 
 
+def arc(chord: Tensor, diameter: Tensor) -> Tensor:
+    """D·arsinh(c/D) for c ≥ 0, the arc over a chord; its derivative in D, of order (c/D)³, does not cancel."""
+    t = chord / diameter
+    small = t < 0.1
+    s = torch.where(small, t, 0).square()
+    tail = 35 / 1152 - s * (63 / 2816 - s * (231 / 13312 - s * 143 / 10240))
+    series = 1 - s * (1 / 6 - s * (3 / 40 - s * (5 / 112 - s * tail)))
+    return torch.where(small, chord * series, diameter * asinh(t))
+
+
 def rcoth_minus_1(r: Tensor) -> Tensor:
     """r·coth(r) − 1 for r ≥ 0; r²/3 near 0, r − 1 far away."""
     small = r < 0.3

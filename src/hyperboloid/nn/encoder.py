@@ -12,6 +12,7 @@ from hyperboloid.geometry import Curvature, Euclidean, Lorentz
 
 from .features import Features
 from .graph_input import GraphInput
+from .settings import ModelSettings
 
 
 class Encoder(nn.Module):
@@ -43,6 +44,11 @@ class Encoder(nn.Module):
         self.curvature = curvature
         self.input_beta = input_beta
 
+    @classmethod
+    def from_settings(cls, in_channels: int, out_channels: int, settings: ModelSettings) -> Encoder:
+        """The encoder that a training run asks for; each architecture picks what it has a use for."""
+        raise NotImplementedError
+
     @property
     def manifold(self) -> Lorentz | Euclidean:
         """The space whose distance compares two embeddings."""
@@ -51,7 +57,7 @@ class Encoder(nn.Module):
     def reset_parameters(self) -> None:
         """Start again."""
         for conv in self.convs:
-            conv.reset_parameters()
+            conv.reset_parameters()  # type: ignore[operator]
         if self.curvature is not None:
             self.curvature.reset_parameters()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +40,10 @@ class SparseFeatures:
     @classmethod
     def from_dense(cls, x: Tensor) -> SparseFeatures:
         """Compress a dense matrix ``(N, k)``."""
+        with warnings.catch_warnings():
+            # torch announces once per process that its CSR layout may still change; users can do nothing about it
+            warnings.simplefilter("ignore")
+            torch.zeros(1, 1).to_sparse_csr()
         row, col = x.nonzero(as_tuple=True)
         perm = torch.argsort(col, stable=True)
         pointers = [

@@ -26,9 +26,9 @@ def resolve_graph(
     if isinstance(graph, Adjacency):
         adj = graph
     elif graph.layout == torch.strided:
-        if hasattr(graph, "as_tensor"):  # PyG's EdgeIndex wraps the tensor that the cache should be keyed by
-            graph = graph.as_tensor()
-        adj = cached_adjacency(graph, size, self_loops=self_loops)
+        # PyG's EdgeIndex wraps the tensor that the cache should be keyed by
+        edges: Tensor = graph.as_tensor() if hasattr(graph, "as_tensor") else graph
+        adj = cached_adjacency(edges, size, self_loops=self_loops)
     else:
         csr = graph if graph.layout == torch.sparse_csr else graph.to_sparse_csr()
         target = torch.repeat_interleave(torch.arange(csr.size(0), device=csr.device), csr.crow_indices().diff())

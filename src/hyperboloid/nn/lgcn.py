@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -15,9 +15,7 @@ from .encoder import Encoder
 from .features import Features, SparseFeatures
 from .graph_input import GraphInput, resolve_graph
 from .linear import TangentLinear
-
-if TYPE_CHECKING:
-    from .settings import ModelSettings
+from .settings import ModelSettings
 
 #: M_att starts this much smaller than Xavier: attention is then near uniform at first and learns from there. At full
 #: size softmax(−d_L²) falls onto the self loop as soon as radii grow, and stays there.

@@ -42,7 +42,9 @@ def blame(encoder: nn.Module, rerun: Any, epoch: int) -> TrainingError:
         for handle in handles:
             handle.remove()
     if found:
-        return TrainingError(f"Epoch {epoch}: the output of layer {found[0]} is not finite; try a smaller learning rate.")
+        return TrainingError(
+            f"Epoch {epoch}: the output of layer {found[0]} is not finite; try a smaller learning rate."
+        )
     for name, parameter in encoder.named_parameters():
         if parameter.grad is not None and not finite([parameter.grad]):
             return TrainingError(f"Epoch {epoch}: the gradient of {name} is not finite; try a smaller learning rate.")

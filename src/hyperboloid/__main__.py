@@ -1,0 +1,5 @@
+"""``python -m hyperboloid``."""
+
+from hyperboloid.cli.main import main
+
+main()

@@ -1,0 +1,56 @@
+"""The ``hyperboloid`` command. Nothing heavy is imported until a command runs."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from hyperboloid.errors import InputError, TrainingError
+from hyperboloid.version import __version__
+
+from . import datasets, evaluate, plot, predict, train
+
+app = typer.Typer(
+    name="hyperboloid",
+    help="Hyperbolic graph neural networks: train, evaluate and predict from the command line.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for module in (train, evaluate, predict, plot, datasets):
+    app.command(name=module.__name__.rpartition(".")[2])(module.command)
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"hyperboloid {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version."),
+) -> None:
+    """Options of the whole program."""
+
+
+def main() -> None:
+    """Run the command; 0 done, 1 failed, 2 bad input, 130 interrupted."""
+    try:
+        app(standalone_mode=True)
+    except InputError as error:
+        _say(error)
+        sys.exit(2)
+    except TrainingError as error:
+        _say(error)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        print("Interrupted; go on with the same command and --resume.", file=sys.stderr)
+        sys.exit(130)
+
+
+def _say(error: Exception) -> None:
+    print(f"Error: {error}", file=sys.stderr)

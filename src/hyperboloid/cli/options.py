@@ -1,0 +1,60 @@
+"""Options that several commands share, declared once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hyperboloid.errors import InputError
+
+GraphArgument = Annotated[
+    str, typer.Argument(metavar="GRAPH", help="Name of a data set, or a file: CSV, TSV, Parquet, GraphML, GML, NPZ.")
+]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder written by `train`.")]
+Features = Annotated[
+    str | None, typer.Option(metavar="FILE", help="Node features: CSV, Parquet or NPZ, joined by node id.")
+]
+Labels = Annotated[str | None, typer.Option(metavar="FILE", help="Node labels: CSV or Parquet, joined by node id.")]
+Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the edge list that holds weights.")]
+DataDir = Annotated[
+    Path | None, typer.Option(help="Where the named data sets lie (default: $HYPERBOLOID_DATA, then the cache).")
+]
+Json = Annotated[bool, typer.Option("--json", help="End with one JSON object on the last line of stdout.")]
+
+
+def numbers(text: str, name: str) -> list[int]:
+    """Parse ``0``, ``0,3`` or ``0-4`` into whole numbers."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise InputError(f"{name} must be a number, a list like 0,3 or a range like 0-4, not {text!r}.")
+        found += range(int(first), int(last) + 1) if dash else [int(first)]
+    return found
+
+
+def settings_from(pairs: list[str]) -> dict[str, Any]:
+    """Parse ``name=value`` settings; values are JSON where they can be, else text."""
+    given: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise InputError(f"A setting is written name=value, not {pair!r}.")
+        try:
+            given[name.replace("-", "_")] = json.loads(value)
+        except ValueError:
+            given[name.replace("-", "_")] = value
+    return given
+
+
+def percent(mean: float, spread: float | None = None) -> str:
+    """A fraction as the papers print it."""
+    return f"{100 * mean:.1f}" + ("" if spread is None else f" ± {100 * spread:.1f}")
+
+
+def run_line(run: dict[str, Any]) -> str:
+    """One run of several, for lists."""
+    return f"  split {run['split']} seed {run['seed']}: test {percent(run['test'])}, validation {percent(run['val'])}"

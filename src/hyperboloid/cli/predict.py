@@ -1,0 +1,85 @@
+"""``hyperboloid predict``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hyperboloid.errors import InputError
+
+from .options import DataDir, Features, Json, RunArgument, Weight
+
+if TYPE_CHECKING:
+    from hyperboloid.graphs import Graph
+    from hyperboloid.training.experiment import Run
+
+
+def command(
+    run: RunArgument,
+    links: Annotated[bool, typer.Option("--links", help="Links that are not there yet, the likeliest first.")] = False,
+    labels_: Annotated[bool, typer.Option("--labels", help="The class of every node.")] = False,
+    top: Annotated[int, typer.Option(help="How many links, or how many nodes to print.")] = 10,
+    graph: Annotated[
+        str | None, typer.Option(metavar="NEW", help="Predict on another graph with the same kind of features.")
+    ] = None,
+    features: Features = None,
+    weight: Weight = None,
+    data_dir: DataDir = None,
+    out: Annotated[Path | None, typer.Option(help="Write all predictions to this CSV file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Predict links or labels from a run folder; of several runs the best on validation is used."""
+    from hyperboloid.graphs import load_graph
+    from hyperboloid.training.experiment import load
+
+    if out is not None and out.exists():
+        raise InputError(f"{out} exists already: choose another --out.")
+    chosen = load(run).best
+    if not links and not labels_:
+        links, labels_ = chosen.config.task == "link", chosen.config.task == "node"
+    if links and labels_:
+        raise InputError("Choose one of --links and --labels.")
+    target = chosen.graph
+    if graph is not None:
+        target = load_graph(graph, data_dir=data_dir, features=features, weight=weight)
+    header, rows = _links(chosen, target, top) if links else _labels(chosen, target)
+    if out is not None:
+        _write(out, header, rows)
+    for row in [header, *rows[:top]]:
+        typer.echo("  ".join(f"{cell:.4f}" if isinstance(cell, float) else f"{cell}" for cell in row))
+    if out is not None:
+        typer.echo(f"{len(rows)} predictions in {out}")
+    if as_json:
+        typer.echo(json.dumps({"run": str(run), "predictions": [dict(zip(header, row, strict=True)) for row in rows]}))
+
+
+def _links(run: Run, graph: Graph, top: int) -> tuple[list[str], list[list[Any]]]:
+    from hyperboloid.training.predict import predict_links
+
+    found = predict_links(run, top, graph)
+    pairs = zip(found.source.tolist(), found.target.tolist(), found.probability.tolist(), strict=True)
+    return ["source", "target", "probability"], [[graph.id_of(i), graph.id_of(j), p] for i, j, p in pairs]
+
+
+def _labels(run: Run, graph: Graph) -> tuple[list[str], list[list[Any]]]:
+    from hyperboloid.training.predict import predict_labels
+
+    found = predict_labels(run, graph)
+    names = run.graph.class_names or [str(c) for c in range(run.graph.num_classes)]
+    cells = zip(found.label.tolist(), found.probability.tolist(), strict=True)
+    return ["node", "label", "probability"], [[graph.id_of(i), names[c], p] for i, (c, p) in enumerate(cells)]
+
+
+def _write(path: Path, header: list[str], rows: list[list[Any]]) -> None:
+    from hyperboloid.training.checkpoint import write_atomically
+
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    write_atomically(path, text.getvalue().encode())

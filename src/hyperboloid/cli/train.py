@@ -1,0 +1,86 @@
+"""``hyperboloid train``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hyperboloid.errors import InputError
+
+from .options import DataDir, Features, GraphArgument, Json, Labels, Weight, numbers, percent, settings_from
+
+
+def command(
+    graph: GraphArgument,
+    task: Annotated[str, typer.Option(help="What to learn: link or node.")] = "link",
+    model: Annotated[str, typer.Option(help="Which model.")] = "lgcn",
+    dim: Annotated[int | None, typer.Option(help="Width of the embeddings.", show_default="the data set's")] = None,
+    epochs: Annotated[int | None, typer.Option(help="At most so many epochs.", show_default="2000")] = None,
+    seeds: Annotated[int, typer.Option(help="Number of initialisations.")] = 1,
+    seed: Annotated[int, typer.Option(help="The first initialisation's seed.")] = 0,
+    split: Annotated[str, typer.Option(help="Seed of the split; 0-4 or 0,3 for several.")] = "0",
+    features: Features = None,
+    labels: Labels = None,
+    weight: Weight = None,
+    data_dir: DataDir = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    out: Annotated[Path | None, typer.Option(help="The run folder.", show_default="a new one below runs/")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the unfinished runs of --out.")] = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A hyper-parameter, e.g. lr=0.005.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a model on a graph and keep everything in a run folder."""
+    settings = settings_from(set_ or [])
+    if epochs is not None:
+        settings["epochs"] = epochs
+    if dim is not None:
+        settings["dim"] = dim
+    if seeds < 1:
+        raise InputError(f"--seeds must be at least 1, not {seeds}.")
+    splits = numbers(split, "--split")
+
+    from hyperboloid.training.fit import fit
+
+    from .progress import progress_display
+
+    with progress_display(len(splits) * seeds) as progress:
+        experiment = fit(
+            graph,
+            task=task,
+            model=model,
+            seeds=seeds,
+            seed=seed,
+            split=splits,
+            features=features,
+            labels=labels,
+            weight=weight,
+            data_dir=data_dir,
+            device=device,
+            dtype=dtype,
+            out=out,
+            resume=resume,
+            progress=progress,
+            **settings,
+        )
+    summary = experiment.summary
+    runs = summary.pop("runs")
+    several = len(runs) > 1
+    if several:
+        for run in runs:
+            typer.echo(
+                f"  split {run['split']} seed {run['seed']}: test {percent(run['test'])}, val {percent(run['val'])}"
+            )
+    spread = (summary["val_std"], summary["test_std"]) if several else (None, None)
+    typer.echo(
+        f"{model} on {graph}, {task}, d = {summary['dim']}: test {summary['metric']} "
+        f"{percent(summary['test_mean'], spread[1])} % (validation {percent(summary['val_mean'], spread[0])} %), "
+        f"{summary['epochs']} epochs in {summary['seconds']:.0f} s\nRun folder: {summary['run']}"
+    )
+    if as_json:
+        typer.echo(json.dumps(summary))

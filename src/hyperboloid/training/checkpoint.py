@@ -1,0 +1,77 @@
+"""Everything a training run needs to go on after a kill, in one file written atomically."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from hyperboloid.errors import TrainingError
+
+if TYPE_CHECKING:
+    from .loop import Training
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a reader, or a crash, sees the old content or the new, never a part."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        with open(partial, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(partial, path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise TrainingError(f"Could not write {path}: {error.strerror}.") from error
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file atomically."""
+    write_atomically(path, (json.dumps(content, indent=2) + "\n").encode())
+
+
+def save_checkpoint(path: Path, training: Training) -> None:
+    """Save parameters, the best parameters, Adam's moments and the counters."""
+    from safetensors.torch import save
+
+    tensors: dict[str, Tensor] = {f"model.{k}": v for k, v in training.encoder.state_dict().items()}
+    tensors |= {f"best.{k}": v for k, v in training.best_state.items()}
+    for index, state in training.optimizer.state_dict()["state"].items():
+        tensors |= {f"adam.{index}.{k}": v for k, v in state.items()}
+    names = ("epoch", "best_epoch", "best", "seconds")
+    counters = json.dumps({name: getattr(training, name) for name in names})
+    write_atomically(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata={"counters": counters}))
+
+
+def load_checkpoint(path: Path, training: Training) -> None:
+    """Put a training run back to where :func:`save_checkpoint` saw it."""
+    from safetensors import safe_open
+
+    from .tasks import Score
+
+    groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "adam": {}}
+    with safe_open(path, framework="pt") as file:
+        counters = json.loads(file.metadata()["counters"])
+        for key in file.keys():  # noqa: SIM118 (a safetensors file is not a dict)
+            group, name = key.split(".", 1)
+            groups[group][name] = file.get_tensor(key)
+    training.encoder.load_state_dict(groups["model"])
+    training.best_state = groups["best"]
+    optimizer = training.optimizer.state_dict()
+    for name, tensor in groups["adam"].items():
+        index, key = name.split(".", 1)
+        optimizer["state"].setdefault(int(index), {})[key] = tensor
+    training.optimizer.load_state_dict(optimizer)
+    for name, value in counters.items():
+        setattr(training, name, value)
+    training.best = Score(*counters["best"])
+
+
+def copy_state(module: torch.nn.Module) -> dict[str, Tensor]:
+    """A copy of a module's state that further training does not touch."""
+    return {k: v.detach().clone() for k, v in module.state_dict().items()}

@@ -1,0 +1,190 @@
+"""Run folders, read back: everything here works from the folder alone."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hyperboloid.errors import InputError
+from hyperboloid.graphs import Graph
+from hyperboloid.graphs.store import read_stored_graph
+from hyperboloid.nn import Encoder
+from hyperboloid.nn.registry import get_model
+
+from .config import Config, read_config
+from .tasks import LinkTask, Part, Score, Task, get_task, model_features
+
+
+class Run:
+    """One trained model: a folder with ``config.json``, ``metrics.jsonl``, ``model.safetensors``, … in it.
+
+    Args:
+        folder: of the run.
+        config: of this run alone.
+        graph: the graph it was trained on.
+    """
+
+    def __init__(self, folder: Path, config: Config, graph: Graph) -> None:
+        self.folder = folder
+        self.config = config
+        self.graph = graph
+
+    @property
+    def split(self) -> int:
+        """Seed of the split."""
+        return self.config.splits[0]
+
+    @property
+    def seed(self) -> int:
+        """Seed of the initialisation."""
+        return self.config.seeds[0]
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Scores and counts of the finished run."""
+        path = self.folder / "summary.json"
+        if not path.is_file():
+            raise InputError(f"The run in {self.folder} has not finished; go on with it by `train … --resume`.")
+        try:
+            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["runs"][0]
+        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+            raise InputError(f"{path} is not a summary of hyperboloid: {error!r}.") from error
+        return content
+
+    @cached_property
+    def task(self) -> Task:
+        """The task, with the very split the model was trained on."""
+        c = self.config
+        return get_task(c.task)(self.graph, c.settings, self.split, c.torch_dtype, "cpu")
+
+    @cached_property
+    def encoder(self) -> Encoder:
+        """The trained encoder, in evaluation mode."""
+        from safetensors import SafetensorError
+        from safetensors.torch import load
+
+        settings, graph = self.config.settings, self.graph
+        width = graph.num_nodes if graph.x is None else graph.num_features
+        out = settings.dim if self.config.task == LinkTask.name else graph.num_classes
+        encoder = get_model(self.config.model).load().from_settings(width, out, settings)
+        path = self.folder / "model.safetensors"
+        try:
+            encoder.load_state_dict(load(path.read_bytes()))
+        except (OSError, SafetensorError, RuntimeError, ValueError) as error:
+            raise InputError(f"{path} does not hold this run's parameters: {str(error).splitlines()[0]}") from error
+        return encoder.to(self.config.torch_dtype).eval()
+
+    @torch.no_grad()
+    def score(self, part: Part) -> Score:
+        """Score on the validation or test part, computed anew."""
+        return self.task.score(self.encoder, part)
+
+    @torch.no_grad()
+    def encode(self, graph: Graph | None = None) -> Tensor:
+        """Output of the encoder on *all* edges of a graph ``(N, out_channels)``; the run's own graph by default.
+
+        Another graph needs features, as many as the one trained on.
+        """
+        graph = graph or self.graph
+        if graph is not self.graph:
+            if self.graph.x is None:
+                raise InputError("This model learned an embedding per node, without features: it knows no other graph.")
+            if graph.num_features != self.graph.num_features:
+                raise InputError(
+                    f"The model was trained on {self.graph.num_features} features per node, "
+                    f"but graph '{graph.name}' has {graph.num_features}."
+                )
+        x = model_features(graph, self.config.settings, self.config.torch_dtype)
+        weight = None if graph.edge_weight is None else graph.edge_weight.to(self.config.torch_dtype)
+        out: Tensor = self.encoder(x, graph.edge_index, weight)
+        return out
+
+
+class Experiment:
+    """A run folder: a single run, or one sub-folder for each split and seed.
+
+    Args:
+        folder: the run folder.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        self.config = read_config(self.folder)
+
+    def __repr__(self) -> str:
+        return f"Experiment({str(self.folder)!r}, {self.config.model} on {self.config.dataset}, {self.config.task})"
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The graph that was trained on; a sub-folder of several runs shares its parent's."""
+        paths = [self.folder / "graph.safetensors", self.folder.parent / "graph.safetensors"]
+        path = next((p for p in paths if p.is_file()), None)
+        if path is None:
+            raise InputError(f"{self.folder} holds no graph.safetensors: the run folder is incomplete.")
+        graph = read_stored_graph(path)
+        if graph.checksum != self.config.checksum:
+            raise InputError(f"{path} is not the graph of this run: its checksum differs from config.json's.")
+        return graph
+
+    @cached_property
+    def runs(self) -> list[Run]:
+        """Its runs, by split and seed."""
+        c = self.config
+        return [
+            Run(run_folder(self.folder, c, split, seed), c.only(split, seed), self.graph)
+            for split in c.splits
+            for seed in c.seeds
+        ]
+
+    @property
+    def best(self) -> Run:
+        """The run with the best validation score."""
+        return max(self.runs, key=lambda run: float(run.summary["val"]))
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Mean and spread over the runs."""
+        return summarize(self.config, self.folder, [run.summary for run in self.runs])
+
+
+def run_folder(folder: Path, config: Config, split: int, seed: int) -> Path:
+    """Where one run of an experiment lies."""
+    alone = len(config.splits) * len(config.seeds) == 1
+    return folder if alone else folder / f"split-{split}-seed-{seed}"
+
+
+def summarize(config: Config, folder: Path, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Means and sample standard deviations over runs (0 for a single one); metrics are fractions of 1."""
+
+    def spread(values: list[float]) -> float:
+        return statistics.stdev(values) if len(values) > 1 else 0.0
+
+    val, test = [r["val"] for r in runs], [r["test"] for r in runs]
+    return {
+        "dataset": config.dataset,
+        "task": config.task,
+        "model": config.model,
+        "dim": config.settings.dim,
+        "seeds": len(config.seeds),
+        "splits": config.splits,
+        "metric": get_task(config.task).metric,
+        "val_mean": statistics.mean(val),
+        "val_std": spread(val),
+        "test_mean": statistics.mean(test),
+        "test_std": spread(test),
+        "epochs": sum(r["epochs"] for r in runs),
+        "seconds": sum(r["seconds"] for r in runs),
+        "run": str(folder),
+        "runs": runs,
+    }
+
+
+def load(folder: str | Path) -> Experiment:
+    """Read a run folder back; nothing in it is executed or unpickled."""
+    return Experiment(folder)

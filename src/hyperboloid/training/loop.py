@@ -1,0 +1,102 @@
+"""The one training loop: Adam, a validation score every epoch, early stopping, the best epoch kept."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hyperboloid.geometry import Curvature
+from hyperboloid.kernels import random_stream
+from hyperboloid.nn import Encoder
+from hyperboloid.nn.registry import get_model
+
+from .checkpoint import copy_state
+from .guard import blame, finite
+from .settings import Settings
+from .tasks import Score, Task
+
+
+class Training:
+    """One model on its way: (model, task, settings, seed) determine every number of it.
+
+    Nothing is drawn from a generator that keeps a state, so a run that was interrupted and put back by
+    :func:`load_checkpoint` goes on exactly as if it had not been.
+
+    Args:
+        model: name of the encoder.
+        task: what to train for.
+        settings: hyper-parameters.
+        seed: of the initialisation, the random masks and the training negatives.
+    """
+
+    def __init__(self, model: str, task: Task, settings: Settings, seed: int) -> None:
+        self.task = task
+        self.settings = settings
+        self.seed = seed
+        self.encoder = build_encoder(model, task, settings, seed)
+        self.optimizer = _adam(self.encoder, settings)
+        self.epoch = 0
+        self.best_epoch = 0
+        self.best = Score(-math.inf, -math.inf)
+        self.best_state: dict[str, Tensor] = {}
+        self.seconds = 0.0  # spent so far, interruptions not counted
+
+    @property
+    def done(self) -> bool:
+        """Out of epochs, or out of patience."""
+        settings = self.settings
+        return self.epoch >= settings.epochs or self.epoch - self.best_epoch >= settings.patience
+
+    def step(self) -> dict[str, Any]:
+        """Train for one epoch, score the validation part, and say how it went."""
+        self.epoch += 1
+        loss = self._backward()
+        gradients = [p.grad for p in self.encoder.parameters() if p.grad is not None]
+        if not (math.isfinite(loss) and finite(gradients)):
+            raise blame(self.encoder, self._backward, self.epoch)
+        self.optimizer.step()
+        score = self.score("val")
+        if score > self.best:
+            self.best, self.best_epoch, self.best_state = score, self.epoch, copy_state(self.encoder)
+        return {
+            "epoch": self.epoch,
+            "loss": loss,
+            f"val_{self.task.metric}": score.metric,
+            "val_loss": -score.negative_loss,
+            "beta": [float(m.beta.detach()) for m in self.encoder.modules() if isinstance(m, Curvature)],
+        }
+
+    def _backward(self) -> float:
+        self.encoder.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        with random_stream(self.seed, self.epoch):
+            loss = self.task.loss(self.encoder, self.seed, self.epoch)
+        loss.backward()
+        return float(loss.detach())
+
+    @torch.no_grad()
+    def score(self, part: Any) -> Score:
+        """Score of the present parameters."""
+        self.encoder.eval()
+        return self.task.score(self.encoder, part)
+
+
+def build_encoder(model: str, task: Task, settings: Settings, seed: int) -> Encoder:
+    """The model at its start; the global generator is left as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        encoder = get_model(model).load().from_settings(task.in_channels, task.out_channels(settings.dim), settings)
+    return encoder.to(task.device, task.dtype)
+
+
+def _adam(encoder: Encoder, settings: Settings) -> torch.optim.Adam:
+    """Adam with coupled L2 on the weights; biases and curvatures are not decayed."""
+    curvatures = {p for m in encoder.modules() if isinstance(m, Curvature) for p in m.parameters()}
+    trained = [p for p in encoder.parameters() if p.requires_grad]
+    free = [p for p in trained if p in curvatures or p.dim() < 2]
+    decayed = [p for p in trained if p not in curvatures and p.dim() >= 2]
+    groups: list[dict[str, Any]] = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": free}]
+    return torch.optim.Adam([g for g in groups if g["params"]], lr=settings.lr)

@@ -1,0 +1,90 @@
+"""Predictions from a trained run: links that are not there yet, and labels of nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from hyperboloid.errors import InputError
+from hyperboloid.graphs import Graph
+from hyperboloid.nn import FermiDirac
+
+from .experiment import Run
+
+#: Pairs scored at a time: bounds the memory of a search over all N² pairs.
+PAIRS_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True)
+class Links:
+    """Predicted links, the likeliest first: ``source`` and ``target`` ``(K,)``, ``probability`` ``(K,)``."""
+
+    source: Tensor
+    target: Tensor
+    probability: Tensor
+
+
+@torch.no_grad()
+def predict_links(run: Run, top: int, graph: Graph | None = None) -> Links:
+    """The ``top`` likeliest links among all pairs of nodes that are not linked yet.
+
+    Messages pass along *all* known edges, those held out in training included. Pairs are scored in chunks of rows, so
+    memory does not grow with N².
+
+    Args:
+        run: trained for link prediction.
+        top: how many.
+        graph: another graph with the same kind of features; the run's own by default.
+    """
+    if run.config.task != "link":
+        raise InputError(f"The run in {run.folder} was trained for task '{run.config.task}', not to predict links.")
+    if top < 1:
+        raise InputError(f"The number of links must be at least 1, not {top}.")
+    graph = graph or run.graph
+    z = run.encode(graph)
+    manifold = run.encoder.manifold
+    decoder = FermiDirac("lorentz" if run.config.settings.distance == "lorentz" else "intrinsic")
+    n = graph.num_nodes
+    rowptr = torch.zeros(n + 1, dtype=torch.long)
+    torch.cumsum(torch.bincount(graph.edge_index[0], minlength=n), 0, out=rowptr[1:])
+    best = z.new_empty(0)
+    pairs = torch.empty(0, dtype=torch.long)
+    step = max(1, PAIRS_AT_ONCE // n)
+    for start in range(0, n, step):
+        stop = min(start + step, n)
+        logits = decoder(z[start:stop].unsqueeze(1), z.unsqueeze(0), manifold)
+        known = graph.edge_index[:, rowptr[start] : rowptr[stop]]
+        logits[known[0] - start, known[1]] = -torch.inf
+        rows = torch.arange(start, stop).unsqueeze(1)
+        logits.masked_fill_(torch.arange(n) <= rows, -torch.inf)  # each pair once, no self pairs
+        values, places = logits.flatten().topk(min(top, logits.numel()))
+        best = torch.cat([best, values])
+        pairs = torch.cat([pairs, places + start * n])
+        order = torch.argsort(best, descending=True, stable=True)[:top]
+        best, pairs = best[order], pairs[order]
+    there = torch.isfinite(best)
+    return Links(pairs[there] // n, pairs[there] % n, torch.sigmoid(best[there]))
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Predicted classes: ``label`` ``(N,)`` class numbers, ``probability`` ``(N,)`` of that class."""
+
+    label: Tensor
+    probability: Tensor
+
+
+@torch.no_grad()
+def predict_labels(run: Run, graph: Graph | None = None) -> Labels:
+    """The likeliest class of every node.
+
+    Args:
+        run: trained for node classification.
+        graph: another graph with the same kind of features; the run's own by default.
+    """
+    if run.config.task != "node":
+        raise InputError(f"The run in {run.folder} was trained for task '{run.config.task}', not to predict labels.")
+    probability, label = torch.softmax(run.encode(graph), dim=-1).max(dim=-1)
+    return Labels(label, probability)

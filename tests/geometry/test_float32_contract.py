@@ -1,0 +1,179 @@
+"""What float32 promises: accuracy where float32 can hold the points, finite numbers everywhere else."""
+
+import math
+from itertools import product
+
+import pytest
+import torch
+from mpmath import mpf
+
+from hyperboloid.geometry import Lorentz
+
+from . import reference
+
+DIMENSIONS = (2, 3, 16, 64)
+BETAS = (1e-3, 0.3, 1.0, 1e3)
+CONFIGURATIONS = list(product(DIMENSIONS, BETAS))
+
+
+def single(beta):
+    """β as float32 holds it: a tensor, and the same number exactly."""
+    tensor = torch.tensor(beta, dtype=torch.float32)
+    return tensor, mpf(tensor.item())
+
+
+# ---- accuracy, against 50 digits, for the inputs as float32 rounds them
+
+
+@pytest.mark.parametrize(
+    ("radius", "bound"), [(0.1, 2e-6), (1, 2e-6), (3, 2e-6), (6, 2e-6), (9, 3e-5), (12, 1e-3)]
+)
+def test_distance_of_neighbours(radius, bound):
+    for seed, (d, beta) in enumerate(CONFIGURATIONS):
+        b, exact_beta = single(beta)
+        u, v = (x.float() for x in reference.around(radius, beta, 20, d, seed))
+        ours = Lorentz(b).normal.dist(u, v)
+        for i in range(20):
+            exact = reference.dist(reference.numbers(u[i]), reference.numbers(v[i]), exact_beta)
+            assert abs(ours[i].item() / exact - 1) < bound, (d, beta)
+
+
+@pytest.mark.parametrize("radius", [0.5, 3, 6, 9])
+def test_centroid_of_neighbours(radius):
+    for seed, (d, beta) in enumerate(CONFIGURATIONS):
+        b, exact_beta = single(beta)
+        generator = torch.Generator().manual_seed(seed)
+        for m in (2, 5, 30):
+            centre, _ = reference.around(radius, beta, 3, d, seed)
+            steps = 0.125 * math.sqrt(beta) * reference.sphere(3 * m, d, seed + m).view(3, m, d)
+            members = Lorentz(beta).normal.exp_at(centre.unsqueeze(1).expand(3, m, d), steps).float()
+            weight = torch.rand(3, m, generator=generator)
+            ours = Lorentz(b).normal.centroid(members, weight).double()
+            for i in range(3):
+                exact = reference.to_tensor(
+                    reference.centroid(
+                        [reference.numbers(x) for x in members[i]], reference.numbers(weight[i]), exact_beta
+                    )
+                )
+                assert (ours[i] - exact).norm() / exact.norm() < 1e-5, (d, beta, m)
+
+
+def test_log_at_a_neighbour():
+    """The last bit of u − v (2^-23) counts sinh(r)/r times when it turns the direction: two of them at r = 6."""
+    bound = 2 * 2**-23 * math.sinh(6) / 6
+    for seed, (d, beta) in enumerate(CONFIGURATIONS):
+        b, exact_beta = single(beta)
+        u, v = (x.float() for x in reference.around(6, beta, 5, d, seed))
+        ours = Lorentz(b).normal.log_at(u, v).double()
+        for i in range(5):
+            exact = reference.to_tensor(
+                reference.log_at(reference.numbers(u[i]), reference.numbers(v[i]), exact_beta)
+            )
+            assert (ours[i] - exact).norm() / exact.norm() < bound, (d, beta)
+
+
+@pytest.mark.parametrize(("d", "beta"), CONFIGURATIONS)
+def test_log0_undoes_exp0(d, beta):
+    b, _ = single(beta)
+    space = Lorentz(b)
+    r = torch.logspace(-6, math.log10(80), 60)
+    v = r.unsqueeze(-1) * b.sqrt() * reference.sphere(60, d, d, torch.float32)
+    there_and_back = space.log0(space.exp0(v))
+    assert ((there_and_back - v).norm(dim=-1) / v.norm(dim=-1)).max() < 1e-6
+    jacobian = torch.func.vmap(torch.func.jacrev(lambda w: space.log0(space.exp0(w))))(v)
+    assert (jacobian - torch.eye(d)).abs().max() < 1e-4
+
+
+# ---- finite, up to r = 80 in float32 and r = 300 in float64
+
+
+def pairs(d, beta, dtype, furthest):
+    """Pairs of all kinds, each kind at many radii: ``{kind: (u, v)}``."""
+    radii = torch.tensor([1e-30, 1e-12, 1e-6, 1e-3, 0.1, 1, 1.001, 6, 20, 40, 0.5, 0.9, 1], dtype=torch.float64)
+    radii[-3:] *= furthest
+
+    def at(r, seed):
+        return (r * math.sqrt(beta) * reference.sphere(len(radii), d, seed)).to(dtype)
+
+    r = radii.unsqueeze(-1)
+    u, zero = at(r, 0), torch.zeros(len(radii), d, dtype=dtype)
+    step = torch.nextafter(u, zero)
+    jitter = (u.double() * (1 + 1e-6 * reference.sphere(len(radii), d, 2))).to(dtype)
+    return {
+        "random": (u, at(r, 1)),
+        "equal": (u, u.clone()),
+        "one ulp apart": (u, step),
+        "nearly equal": (u, jitter),
+        "from the origin": (zero, u),
+        "to the origin": (u, zero),
+        "both the origin": (zero, zero.clone()),
+        "antipodal": (u, -u),
+        "on one ray": (u, u / 2),
+        "on opposite rays": (u, -u / 2),
+        "huge and tiny": (u, at(1e-20, 3)),
+        "tiny and huge": (at(1e-20, 3), u),
+        "far and middling": (u, at(2, 4)),
+        "middling and far": (at(2, 4), u),
+    }
+
+
+def two_members(space, u, v, weight):
+    return space.normal.centroid(torch.stack([u, v], dim=-2), weight)
+
+
+FUNCTIONS = {
+    "dist": lambda space, u, v, weight: space.normal.dist(u, v),
+    "sqdist": lambda space, u, v, weight: space.normal.sqdist(u, v),
+    "lorentz_sqdist": lambda space, u, v, weight: space.normal.lorentz_sqdist(u, v),
+    "log_at": lambda space, u, v, weight: space.normal.log_at(u, v),
+    "exp_at": lambda space, u, v, weight: space.normal.exp_at(u, v),
+    "centroid": two_members,
+    "exp0": lambda space, u, v, weight: space.exp0(u),
+    "log0": lambda space, u, v, weight: space.log0(space.exp0(u)),
+}
+
+
+@pytest.mark.parametrize("d", [1, 3, 64])
+@pytest.mark.parametrize(("dtype", "furthest"), [(torch.float32, 80), (torch.float64, 300)])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_finite_with_finite_gradients(name, dtype, furthest, d):
+    for beta in (1e-3, 1.0, 1e3):
+        for kind, (u, v) in pairs(d, beta, dtype, furthest).items():
+            u, v = u.clone().requires_grad_(), v.clone().requires_grad_()
+            weight = torch.linspace(0, 1, 2 * len(u), dtype=dtype).view(-1, 2).requires_grad_()
+            b = torch.tensor(beta, dtype=dtype, requires_grad=True)
+            result = FUNCTIONS[name](Lorentz(b), u, v, weight)
+            assert result.isfinite().all(), (kind, beta)
+            if "dist" in name:
+                assert (result >= 0).all(), (kind, beta)
+            slopes = torch.linspace(0.5, 1, result.size(-1), dtype=dtype)
+            gradients = torch.autograd.grad((result * slopes).sum(), [u, v, weight, b], allow_unused=True)
+            for gradient, of in zip(gradients, ("u", "v", "weight", "beta"), strict=True):
+                assert gradient is None or gradient.isfinite().all(), (kind, beta, of)
+
+
+def test_lorentz_sqdist_saturates():
+    """e^160 does not fit a float32: the value stays at 1e30 and the gradient is 0."""
+    u = torch.tensor([80.0, 0.0], requires_grad=True)
+    v = torch.tensor([-80.0, 0.0])
+    value = Lorentz(1.0).normal.lorentz_sqdist(u, v)
+    assert value.item() == pytest.approx(1e30, rel=1e-6)
+    (gradient,) = torch.autograd.grad(value, u)
+    assert (gradient == 0).all()
+
+
+@pytest.mark.parametrize(("dtype", "furthest"), [(torch.float32, 80.0), (torch.float64, 300.0)])
+def test_far_out_on_one_ray(dtype, furthest):
+    """Along a coordinate axis directions are exact, and hyperbolic space is a line."""
+    axis = torch.tensor([0.0, 1.0], dtype=dtype)
+    space = Lorentz(1.0).normal
+    for near in (2.0, furthest / 2, furthest - 2):
+        u, v = furthest * axis, near * axis
+        gap = furthest - near
+        torch.testing.assert_close(space.dist(u, v), torch.tensor(gap, dtype=dtype), rtol=1e-5, atol=0)
+        torch.testing.assert_close(space.log_at(u, v), -gap * axis, rtol=1e-5, atol=0)
+        torch.testing.assert_close(space.log_at(v, u), gap * axis, rtol=1e-5, atol=0)
+        members, weight = torch.stack([u, v]), torch.tensor([1.0, 1e-3], dtype=dtype)
+        middle = space.centroid(members, weight)
+        assert near <= middle.norm() <= furthest
+        torch.testing.assert_close(middle / middle.norm(), axis)
