@@ -16,11 +16,11 @@ from .version import __version__
 
 if TYPE_CHECKING:
     from .training.experiment import load
-    from .training.fit import fit
+    from .training.fitting import fit
 
 __all__ = ["InputError", "TrainingError", "__version__", "fit", "load"]
 
-_LAZY = {"fit": "hyperboloid.training.fit", "load": "hyperboloid.training.experiment"}
+_LAZY = {"fit": "hyperboloid.training.fitting", "load": "hyperboloid.training.experiment"}
 
 
 def __getattr__(name: str) -> Any:

@@ -25,9 +25,7 @@ def single(beta):
 # ---- accuracy, against 50 digits, for the inputs as float32 rounds them
 
 
-@pytest.mark.parametrize(
-    ("radius", "bound"), [(0.1, 2e-6), (1, 2e-6), (3, 2e-6), (6, 2e-6), (9, 3e-5), (12, 1e-3)]
-)
+@pytest.mark.parametrize(("radius", "bound"), [(0.1, 2e-6), (1, 2e-6), (3, 2e-6), (6, 2e-6), (9, 3e-5), (12, 1e-3)])
 def test_distance_of_neighbours(radius, bound):
     for seed, (d, beta) in enumerate(CONFIGURATIONS):
         b, exact_beta = single(beta)
@@ -58,17 +56,14 @@ def test_centroid_of_neighbours(radius):
                 assert (ours[i] - exact).norm() / exact.norm() < 1e-5, (d, beta, m)
 
 
-def test_log_at_a_neighbour():
-    """The last bit of u − v (2^-23) counts sinh(r)/r times when it turns the direction: two of them at r = 6."""
-    bound = 2 * 2**-23 * math.sinh(6) / 6
+@pytest.mark.parametrize(("radius", "bound"), [(3, 2e-6), (6, 2e-6), (9, 5e-6), (12, 5e-6)])
+def test_log_at_a_neighbour(radius, bound):
     for seed, (d, beta) in enumerate(CONFIGURATIONS):
         b, exact_beta = single(beta)
-        u, v = (x.float() for x in reference.around(6, beta, 5, d, seed))
+        u, v = (x.float() for x in reference.around(radius, beta, 20, d, seed))
         ours = Lorentz(b).normal.log_at(u, v).double()
-        for i in range(5):
-            exact = reference.to_tensor(
-                reference.log_at(reference.numbers(u[i]), reference.numbers(v[i]), exact_beta)
-            )
+        for i in range(20):
+            exact = reference.to_tensor(reference.log_at(reference.numbers(u[i]), reference.numbers(v[i]), exact_beta))
             assert (ours[i] - exact).norm() / exact.norm() < bound, (d, beta)
 
 
@@ -162,18 +157,19 @@ def test_lorentz_sqdist_saturates():
     assert (gradient == 0).all()
 
 
-@pytest.mark.parametrize(("dtype", "furthest"), [(torch.float32, 80.0), (torch.float64, 300.0)])
-def test_far_out_on_one_ray(dtype, furthest):
-    """Along a coordinate axis directions are exact, and hyperbolic space is a line."""
-    axis = torch.tensor([0.0, 1.0], dtype=dtype)
+@pytest.mark.parametrize(
+    ("dtype", "far", "near"),
+    [(torch.float32, 80.0, 2.0), (torch.float32, 12.0, 10.0), (torch.float64, 300.0, 2.0), (torch.float64, 25.0, 23.0)],
+)
+def test_on_one_ray(dtype, far, near):
+    """There hyperbolic space is a line, however far out."""
     space = Lorentz(1.0).normal
-    for near in (2.0, furthest / 2, furthest - 2):
-        u, v = furthest * axis, near * axis
-        gap = furthest - near
-        torch.testing.assert_close(space.dist(u, v), torch.tensor(gap, dtype=dtype), rtol=1e-5, atol=0)
-        torch.testing.assert_close(space.log_at(u, v), -gap * axis, rtol=1e-5, atol=0)
-        torch.testing.assert_close(space.log_at(v, u), gap * axis, rtol=1e-5, atol=0)
-        members, weight = torch.stack([u, v]), torch.tensor([1.0, 1e-3], dtype=dtype)
-        middle = space.centroid(members, weight)
-        assert near <= middle.norm() <= furthest
-        torch.testing.assert_close(middle / middle.norm(), axis)
+    axis = torch.tensor([0.0, 1.0], dtype=dtype)
+    u, v, gap = far * axis, near * axis, far - near
+    torch.testing.assert_close(space.dist(u, v), torch.tensor(gap, dtype=dtype), rtol=1e-5, atol=0)
+    torch.testing.assert_close(space.log_at(u, v), -gap * axis, rtol=1e-5, atol=0)
+    torch.testing.assert_close(space.log_at(v, u), gap * axis, rtol=1e-5, atol=0)
+    torch.testing.assert_close(space.exp_at(v, gap * axis), u, rtol=1e-5, atol=0)
+    middle = space.centroid(torch.stack([u, v]), torch.tensor([1e-3, 1.0], dtype=dtype))
+    assert near < middle[1] < far
+    assert middle[0] == 0

@@ -35,9 +35,7 @@ def gradients(name, u, v, beta, dtype=torch.float64):
 def exact_gradients(name, u, v, beta, dtype=torch.float64):
     """The same by mpmath, for the inputs as ``dtype`` rounds them."""
     u, v, beta = (torch.as_tensor(x, dtype=torch.float64).to(dtype) for x in (u, v, beta))
-    exact = reference.gradient(
-        getattr(reference, name), reference.numbers(u), reference.numbers(v), mpf(beta.item())
-    )
+    exact = reference.gradient(getattr(reference, name), reference.numbers(u), reference.numbers(v), mpf(beta.item()))
     return [torch.as_tensor(x, dtype=torch.float64) for x in exact]
 
 

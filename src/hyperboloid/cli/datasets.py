@@ -23,7 +23,7 @@ def command(
 
     from hyperboloid.graphs import DATASETS
 
-    chosen = names or list(DATASETS)
+    chosen = [name.lower() for name in names] if names else list(DATASETS)
     for name in chosen:
         if name not in DATASETS:
             raise InputError(f"There is no data set '{name}'; choose one of: {', '.join(DATASETS)}.")

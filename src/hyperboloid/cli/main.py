@@ -44,13 +44,18 @@ def main() -> None:
     except InputError as error:
         _say(error)
         sys.exit(2)
-    except TrainingError as error:
+    except (TrainingError, OSError) as error:
         _say(error)
         sys.exit(1)
+    except (MemoryError, RuntimeError) as error:
+        if "memory" not in f"{type(error).__name__} {error}".lower():
+            raise
+        _say(f"There is not enough memory: {error}")
+        sys.exit(1)
     except KeyboardInterrupt:
-        print("Interrupted; go on with the same command and --resume.", file=sys.stderr)
         sys.exit(130)
 
 
-def _say(error: Exception) -> None:
-    print(f"Error: {error}", file=sys.stderr)
+def _say(error: Exception | str) -> None:
+    """One line, whatever the message was made of."""
+    print("Error:", " ".join(str(error).split()), file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,16 +25,28 @@ DataDir = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="End with one JSON object on the last line of stdout.")]
 
+#: More runs than anyone has time for: a slip of the fingers.
+MOST = 10_000
+
 
 def numbers(text: str, name: str) -> list[int]:
     """Parse ``0``, ``0,3`` or ``0-4`` into whole numbers."""
     found: list[int] = []
     for part in text.split(","):
-        first, dash, last = part.strip().partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
+        match = re.fullmatch(r"\s*([0-9]{1,10})(?:-([0-9]{1,10}))?\s*", part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
             raise InputError(f"{name} must be a number, a list like 0,3 or a range like 0-4, not {text!r}.")
-        found += range(int(first), int(last) + 1) if dash else [int(first)]
+        chosen = range(int(match[1]), int(match[2] or match[1]) + 1)
+        if len(chosen) > MOST:
+            raise InputError(f"{name} must name at most {MOST} numbers, not {len(chosen)}.")
+        found += chosen
     return found
+
+
+def check_parent(path: Path) -> None:
+    """Refuse to write a file into a folder that is not there."""
+    if not path.parent.is_dir():
+        raise InputError(f"There is no folder {path.parent} to write {path.name} into.")
 
 
 def settings_from(pairs: list[str]) -> dict[str, Any]:

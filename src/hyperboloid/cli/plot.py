@@ -9,7 +9,7 @@ import typer
 
 from hyperboloid.errors import InputError
 
-from .options import RunArgument
+from .options import RunArgument, check_parent
 
 
 def command(
@@ -23,5 +23,7 @@ def command(
     path = out or run / "disk.png"
     if path.suffix not in (".png", ".svg"):
         raise InputError(f"The picture must be a .png or .svg file, not {path.name!r}.")
-    draw_disk(load(run).best, path)
+    chosen = load(run).best
+    check_parent(path)
+    draw_disk(chosen, path)
     typer.echo(f"Picture: {path}")

@@ -12,7 +12,7 @@ import typer
 
 from hyperboloid.errors import InputError
 
-from .options import DataDir, Features, Json, RunArgument, Weight
+from .options import DataDir, Features, Json, RunArgument, Weight, check_parent
 
 if TYPE_CHECKING:
     from hyperboloid.graphs import Graph
@@ -39,6 +39,12 @@ def command(
 
     if out is not None and out.exists():
         raise InputError(f"{out} exists already: choose another --out.")
+    if out is not None:
+        check_parent(out)
+    if top < 1:
+        raise InputError(f"--top must be at least 1, not {top}.")
+    if graph is None and (features is not None or weight is not None):
+        raise InputError("--features and --weight go with --graph.")
     chosen = load(run).best
     if not links and not labels_:
         links, labels_ = chosen.config.task == "link", chosen.config.task == "node"

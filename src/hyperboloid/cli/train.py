@@ -10,7 +10,7 @@ import typer
 
 from hyperboloid.errors import InputError
 
-from .options import DataDir, Features, GraphArgument, Json, Labels, Weight, numbers, percent, settings_from
+from .options import MOST, DataDir, Features, GraphArgument, Json, Labels, Weight, numbers, percent, settings_from
 
 
 def command(
@@ -41,33 +41,40 @@ def command(
         settings["epochs"] = epochs
     if dim is not None:
         settings["dim"] = dim
-    if seeds < 1:
-        raise InputError(f"--seeds must be at least 1, not {seeds}.")
+    if not 1 <= seeds <= MOST:
+        raise InputError(f"--seeds must be at least 1 and at most {MOST}, not {seeds}.")
     splits = numbers(split, "--split")
 
-    from hyperboloid.training.fit import fit
+    from hyperboloid.training.fitting import fit
+    from hyperboloid.training.settings import check_names
 
     from .progress import progress_display
 
-    with progress_display(len(splits) * seeds) as progress:
-        experiment = fit(
-            graph,
-            task=task,
-            model=model,
-            seeds=seeds,
-            seed=seed,
-            split=splits,
-            features=features,
-            labels=labels,
-            weight=weight,
-            data_dir=data_dir,
-            device=device,
-            dtype=dtype,
-            out=out,
-            resume=resume,
-            progress=progress,
-            **settings,
-        )
+    check_names(settings)
+    try:
+        with progress_display(len(splits) * seeds) as progress:
+            experiment = fit(
+                graph,
+                task=task,
+                model=model,
+                seeds=seeds,
+                seed=seed,
+                split=splits,
+                features=features,
+                labels=labels,
+                weight=weight,
+                data_dir=data_dir,
+                device=device,
+                dtype=dtype,
+                out=out,
+                resume=resume,
+                progress=progress,
+                **settings,
+            )
+    except KeyboardInterrupt as interrupt:
+        where = f"; go on with the same command and --resume --out {interrupt}" if interrupt.args else ""
+        typer.echo(f"Interrupted{where}.", err=True)
+        raise typer.Exit(130) from interrupt
     summary = experiment.summary
     runs = summary.pop("runs")
     several = len(runs) > 1

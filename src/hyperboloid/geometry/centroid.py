@@ -12,11 +12,31 @@ batch and the neighbourhoods of a graph: only how members are taken, summed and 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from .numerics import first_axis, max_radius, polar, scaled_norm, tiny
+
+
+class _HoldGradient(torch.autograd.Function):
+    """The identity, whose gradient is held below the root of the largest float."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        pass
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        limit = torch.finfo(grad.dtype).max ** 0.5
+        return grad.clamp(-limit, limit)
 
 
 def centroid(
@@ -41,6 +61,9 @@ def centroid(
         Normal coordinates of the centroids ``(…, g, d)``; an empty group gives the origin.
     """
     root = beta.sqrt()
+    # In a weight the gradient grows like e^2r: it passes the largest float, and times a weight of 0 it would be NaN.
+    held: Tensor = _HoldGradient.apply(weight)
+    weight = held
     length, direction = polar(v)
     r = (length / root).clamp(max=max_radius(v.dtype))
     direction, decay, w_sinh = take(direction), take(torch.exp(-r)), weight * take(torch.sinh(r))

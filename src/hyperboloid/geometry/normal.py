@@ -110,11 +110,14 @@ def _boost_far(u: Tensor, v: Tensor, root: Tensor) -> Tensor:
     # Far apart, z is taken over e^(r_u), which keeps its products finite, and only its direction is used.
     close = theta < 1
     shrink = torch.where(close, 1, torch.exp(-r_u))
-    lift = torch.where(close, torch.cosh(r_u) - 1, (1 - torch.exp(-r_u)).square() / 2)
-    # τ sinh r_v (cosh r_u − 1) as a square: sinh · cosh alone would overflow in the gradient
+    lift = torch.where(close, torch.cosh(r_u), (1 + torch.exp(-2 * r_u)) / 2)
+    # Exactly û·Δû = τ; the rounding beside it is taken out, for sinh would enlarge it. Then τ sinh r_v cosh r_u is
+    # taken as a square, because sinh · cosh alone would overflow in the gradient.
+    own = u / diff.n_u.unsqueeze(-1)
+    across = d_dir - (d_dir * own).sum(-1, keepdim=True) * own
     turned = (torch.sqrt(torch.sinh(r_v)) * torch.sqrt(lift)).unsqueeze(-1) * d_dir
     radial = torch.sinh(d_r) * shrink + turned.square().sum(-1) / 2
-    z = -(radial / diff.n_u).unsqueeze(-1) * u - (torch.sinh(r_v) * shrink).unsqueeze(-1) * d_dir
+    z = -radial.unsqueeze(-1) * own - (torch.sinh(r_v) * shrink).unsqueeze(-1) * across
     scale = z.detach().abs().amax(dim=-1, keepdim=True)
     _, unit = polar(z / torch.where(scale > 0, scale, 1))
     theta = theta.unsqueeze(-1)

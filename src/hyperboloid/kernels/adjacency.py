@@ -83,5 +83,6 @@ def cached_adjacency(edge_index: Tensor, size: tuple[int, int], *, self_loops: b
         _cache[edge_index] = entry
     key = (*size, self_loops)
     if key not in entry.adjacencies:
-        entry.adjacencies[key] = Adjacency.from_edges(edge_index[0], edge_index[1], size, self_loops=self_loops)
+        with torch.inference_mode(False):  # what is first asked for in inference mode must serve training later
+            entry.adjacencies[key] = Adjacency.from_edges(edge_index[0], edge_index[1], size, self_loops=self_loops)
     return entry.adjacencies[key]

@@ -34,8 +34,7 @@ def lorentz_attention(
     if keep is not None:
         score = score.masked_fill(~keep, -torch.inf)
     # the largest kept score of each row; empty rows have no entry to shift
-    largest = score.detach().new_full((adj.num_rows,), -torch.inf)
-    largest = largest.scatter_reduce(0, adj.row, score.detach(), "amax")
+    largest = _row_max(score.detach(), adj)
     largest = torch.where(torch.isfinite(largest), largest, 0)
     weight = torch.exp(score - largest.index_select(0, adj.row))
     total = weight.new_zeros(adj.num_rows).index_add(0, adj.row, weight)
@@ -58,6 +57,9 @@ def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -
     def total(t: Tensor) -> Tensor:
         return t.new_zeros(adj.num_rows, *t.shape[1:]).index_add(0, adj.row, t)
 
+    # a common factor changes nothing, but far from 1 it would meet the ends of the number range
+    largest = _row_max(weight.detach(), adj)
+    weight = weight / torch.where(largest > 0, largest, 1).index_select(0, adj.row)
     return centroid(
         u,
         weight,
@@ -66,3 +68,8 @@ def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -
         spread=lambda t: t.index_select(0, adj.row),
         take=lambda t: t.index_select(0, adj.col),
     )
+
+
+def _row_max(t: Tensor, adj: Adjacency) -> Tensor:
+    """The largest entry of each row, ``(E,)`` to ``(num_rows,)``; −∞ for an empty row."""
+    return t.new_full((adj.num_rows,), -torch.inf).scatter_reduce(0, adj.row, t, "amax")

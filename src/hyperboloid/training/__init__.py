@@ -1,7 +1,7 @@
 """Tasks, the training loop, run folders, and prediction from them."""
 
 from .experiment import Experiment, Run, load
-from .fit import fit
+from .fitting import fit
 from .predict import predict_labels, predict_links
 from .settings import Settings, default_settings
 

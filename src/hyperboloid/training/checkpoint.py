@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from hyperboloid.errors import TrainingError
+from hyperboloid.errors import InputError, TrainingError
 
 if TYPE_CHECKING:
     from .loop import Training
@@ -26,7 +27,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(partial, path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink()
         raise TrainingError(f"Could not write {path}: {error.strerror}.") from error
 
 
@@ -49,7 +51,20 @@ def save_checkpoint(path: Path, training: Training) -> None:
 
 
 def load_checkpoint(path: Path, training: Training) -> None:
-    """Put a training run back to where :func:`save_checkpoint` saw it."""
+    """Put a training run back to where :func:`save_checkpoint` saw it.
+
+    Raises:
+        InputError: the file is damaged, or of another run.
+    """
+    from safetensors import SafetensorError
+
+    try:
+        _load(path, training)
+    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        raise InputError(f"{path} is not a checkpoint of this run; remove it to start the run anew.") from error
+
+
+def _load(path: Path, training: Training) -> None:
     from safetensors import safe_open
 
     from .tasks import Score

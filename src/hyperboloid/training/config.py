@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+import re
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -54,15 +55,14 @@ class Config:
         get_model(self.model)
         if self.dtype not in DTYPES:
             raise InputError(f"dtype must be one of {', '.join(DTYPES)}, not {self.dtype!r}.")
-        kind = self.device.split(":")[0]
-        if kind not in ("cpu", "cuda"):
+        if not re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", self.device):
             raise InputError(f"device must be cpu or cuda, not {self.device!r}.")
-        if kind == "cuda" and not torch.cuda.is_available():
-            raise InputError("device cuda was asked for, but torch finds no GPU; use --device cpu.")
         for name in ("splits", "seeds"):
             numbers = getattr(self, name)
             if not numbers or any(not 0 <= n < 2**31 for n in numbers):
                 raise InputError(f"{name} must be whole numbers from 0 to 2147483647, not {numbers}.")
+            if len(set(numbers)) < len(numbers):
+                raise InputError(f"{name} must differ from each other, not {numbers}.")
 
     @property
     def torch_dtype(self) -> torch.dtype:
@@ -83,20 +83,28 @@ class Config:
         }
 
 
+def check_device(device: str) -> None:
+    """Refuse a device that this machine does not have (a run folder may have been trained on another)."""
+    if device != "cpu" and int(device.partition(":")[2] or 0) >= torch.cuda.device_count():
+        raise InputError(
+            f"device {device} was asked for, but torch finds {torch.cuda.device_count() or 'no'} GPU; use --device cpu."
+        )
+
+
 def read_config(folder: Path) -> Config:
     """The config of a run folder, checked."""
     path = folder / "config.json"
-    if not folder.is_dir():
-        raise InputError(f"There is no run folder {folder}.")
-    if not path.is_file():
-        raise InputError(f"{folder} is not a run folder of hyperboloid: it has no config.json.")
     try:
+        if not folder.is_dir():
+            raise InputError(f"There is no run folder {folder}.")
+        if not path.is_file():
+            raise InputError(f"{folder} is not a run folder of hyperboloid: it has no config.json.")
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["format"] != FORMAT:
             raise InputError(f"{path} has format {content['format']}; this version of hyperboloid reads {FORMAT}.")
         fields = {f.name: content[f.name] for f in dataclasses.fields(Config)}
         return Config(**{**fields, "settings": Settings(**fields["settings"])})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} is not a config of hyperboloid: {error!r}.") from error

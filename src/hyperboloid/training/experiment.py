@@ -15,6 +15,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
 from hyperboloid.graphs.store import read_stored_graph
 from hyperboloid.nn import Encoder
+from hyperboloid.nn.features import compress
 from hyperboloid.nn.registry import get_model
 
 from .config import Config, read_config
@@ -48,14 +49,7 @@ class Run:
     @cached_property
     def summary(self) -> dict[str, Any]:
         """Scores and counts of the finished run."""
-        path = self.folder / "summary.json"
-        if not path.is_file():
-            raise InputError(f"The run in {self.folder} has not finished; go on with it by `train … --resume`.")
-        try:
-            content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["runs"][0]
-        except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-            raise InputError(f"{path} is not a summary of hyperboloid: {error!r}.") from error
-        return content
+        return read_summary(self.folder)
 
     @cached_property
     def task(self) -> Task:
@@ -76,8 +70,9 @@ class Run:
         path = self.folder / "model.safetensors"
         try:
             encoder.load_state_dict(load(path.read_bytes()))
-        except (OSError, SafetensorError, RuntimeError, ValueError) as error:
-            raise InputError(f"{path} does not hold this run's parameters: {str(error).splitlines()[0]}") from error
+        except (OSError, SafetensorError, RuntimeError, ValueError, KeyError) as error:
+            reason = str(error).splitlines()[-1].strip().rstrip(".")  # torch lists what differs, below a heading
+            raise InputError(f"{path} does not hold this run's parameters: {reason}.") from error
         return encoder.to(self.config.torch_dtype).eval()
 
     @torch.no_grad()
@@ -100,7 +95,7 @@ class Run:
                     f"The model was trained on {self.graph.num_features} features per node, "
                     f"but graph '{graph.name}' has {graph.num_features}."
                 )
-        x = model_features(graph, self.config.settings, self.config.torch_dtype)
+        x = compress(model_features(graph, self.config.settings, self.config.torch_dtype))
         weight = None if graph.edge_weight is None else graph.edge_weight.to(self.config.torch_dtype)
         out: Tensor = self.encoder(x, graph.edge_index, weight)
         return out
@@ -151,6 +146,20 @@ class Experiment:
     def summary(self) -> dict[str, Any]:
         """Mean and spread over the runs."""
         return summarize(self.config, self.folder, [run.summary for run in self.runs])
+
+
+def read_summary(folder: Path) -> dict[str, Any]:
+    """Scores and counts of the finished run in its own folder, checked."""
+    path = folder / "summary.json"
+    if not path.is_file():
+        raise InputError(f"The run in {folder} has not finished; go on with it by `train … --resume`.")
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))["runs"][0]
+        for key in ("split", "seed", "val", "test", "epochs", "seconds"):
+            float(content[key])
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise InputError(f"{path} is not a summary of hyperboloid: {error!r}.") from error
+    return content
 
 
 def run_folder(folder: Path, config: Config, split: int, seed: int) -> Path:

@@ -31,7 +31,7 @@ def predict_links(run: Run, top: int, graph: Graph | None = None) -> Links:
     """The ``top`` likeliest links among all pairs of nodes that are not linked yet.
 
     Messages pass along *all* known edges, those held out in training included. Pairs are scored in chunks of rows, so
-    memory does not grow with N².
+    memory does not grow with N²; of equally likely pairs the first come first.
 
     Args:
         run: trained for link prediction.
@@ -59,13 +59,14 @@ def predict_links(run: Run, top: int, graph: Graph | None = None) -> Links:
         logits[known[0] - start, known[1]] = -torch.inf
         rows = torch.arange(start, stop).unsqueeze(1)
         logits.masked_fill_(torch.arange(n) <= rows, -torch.inf)  # each pair once, no self pairs
-        values, places = logits.flatten().topk(min(top, logits.numel()))
-        best = torch.cat([best, values])
+        flat = logits.flatten()
+        least = flat.topk(min(top, flat.numel())).values[-1]
+        places = ((flat >= least) & flat.isfinite()).nonzero().squeeze(1)  # with all that tie, in the order of pairs
+        best = torch.cat([best, flat[places]])
         pairs = torch.cat([pairs, places + start * n])
         order = torch.argsort(best, descending=True, stable=True)[:top]
         best, pairs = best[order], pairs[order]
-    there = torch.isfinite(best)
-    return Links(pairs[there] // n, pairs[there] % n, torch.sigmoid(best[there]))
+    return Links(pairs // n, pairs % n, torch.sigmoid(best))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -33,16 +34,21 @@ class Settings(ModelSettings):
     normalize: bool = True
 
 
+def check_names(given: Iterable[str]) -> None:
+    """Refuse names that are no setting's."""
+    known = {f.name for f in dataclasses.fields(Settings)}
+    unknown = sorted(set(given) - known)
+    if unknown:
+        raise InputError(f"There is no setting '{unknown[0]}'; the settings are: {', '.join(sorted(known))}.")
+
+
 def default_settings(model: str, task: str, dataset: str, dim: int | None = None, **given: Any) -> Settings:
     """Settings for a run: what is given, else what was found best for this data set, else best on average.
 
     ``defaults.json`` holds, for each model and task, one entry per named data set and one called ``*`` for all others;
     each was chosen on validation scores only.
     """
-    known = {f.name for f in dataclasses.fields(Settings)}
-    unknown = sorted(set(given) - known)
-    if unknown:
-        raise InputError(f"There is no setting '{unknown[0]}'; the settings are: {', '.join(sorted(known))}.")
+    check_names(given)
     table = json.loads(files("hyperboloid.training").joinpath("defaults.json").read_text(encoding="utf-8"))
     entries = table.get(model, {}).get(task, {})
     chosen = entries.get(dataset, entries.get("*", {}))

@@ -28,14 +28,12 @@ class Score(NamedTuple):
     negative_loss: float
 
 
-def model_features(graph: Graph, settings: Settings, dtype: torch.dtype) -> Features:
-    """The features as the model gets them: scaled to unit L1 norm if asked, sparse where that is faster."""
+def model_features(graph: Graph, settings: Settings, dtype: torch.dtype) -> Tensor | None:
+    """The features as the model gets them, scaled to unit L1 norm if asked ``(N, k)``."""
     x = graph.x
-    if x is None:
-        return None
-    if settings.normalize:
+    if x is not None and settings.normalize:
         x = F.normalize(x, p=1.0, dim=-1)
-    return compress(x.to(dtype))
+    return None if x is None else x.to(dtype)
 
 
 class Task(ABC):
@@ -55,7 +53,7 @@ class Task(ABC):
     def __init__(self, graph: Graph, settings: Settings, split: int, dtype: torch.dtype, device: str) -> None:
         self.graph = graph
         self.device = torch.device(device)
-        x = model_features(graph, settings, dtype)
+        x = compress(model_features(graph, settings, dtype))
         self.x: Features = None if x is None else x.to(self.device)
         self.in_channels = graph.num_nodes if graph.x is None else graph.num_features
         self.dtype = dtype

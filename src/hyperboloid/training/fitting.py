@@ -12,12 +12,13 @@ from typing import Any, Protocol
 import torch
 
 from hyperboloid.errors import InputError, TrainingError
-from hyperboloid.graphs import load_graph
+from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.store import graph_to_bytes
 
 from .checkpoint import load_checkpoint, save_checkpoint, write_atomically, write_json
-from .config import Config, read_config
-from .experiment import Experiment, run_folder, summarize
+from .config import Config, check_device, read_config
+from .experiment import Experiment, read_summary, run_folder, summarize
+from .interrupt import held_interrupt
 from .loop import Training, build_encoder
 from .settings import default_settings
 from .tasks import Task, get_task
@@ -80,6 +81,11 @@ def fit(
         resume: go on with the unfinished runs of ``out``.
         progress: is told how it goes.
         **settings: hyper-parameters that differ from the defaults, see :class:`Settings`.
+
+    Raises:
+        InputError: something given is wrong; nothing was written.
+        TrainingError: a number is not finite, or the disk is full.
+        KeyboardInterrupt: with the run folder as its argument, which ``resume`` takes up.
     """
     graph = load_graph(dataset, data_dir=data_dir, features=features, labels=labels, weight=weight)
     config = Config(
@@ -93,6 +99,7 @@ def fit(
         dtype=dtype,
         device=device,
     )
+    check_device(device)
 
     def task_for(split: int) -> Task:
         return get_task(task)(graph, config.settings, split, config.torch_dtype, device)
@@ -100,10 +107,24 @@ def fit(
     # everything that can be wrong with the input shows here, before anything is written
     first = task_for(config.splits[0])
     build_encoder(model, first, config.settings, config.seeds[0])
-    folder = _open_folder(out, config, resume, graph.name)
+    try:
+        folder = _open_folder(out, config, resume, graph.name)
+    except OSError as error:
+        raise InputError(f"Cannot make the run folder {out or 'below runs/'}: {error.strerror}.") from error
+    try:
+        _train_all(folder, config, graph, task_for, first, progress)
+    except KeyboardInterrupt as interrupt:
+        raise KeyboardInterrupt(str(folder)) from interrupt
+    return Experiment(folder)
+
+
+def _train_all(
+    folder: Path, config: Config, graph: Graph, task_for: Callable[[int], Task], first: Task, progress: Progress | None
+) -> None:
+    """Fill a run folder: one run for each split and seed, and their summary."""
+    write_json(folder / "config.json", config.to_json())
     if not (folder / "graph.safetensors").exists():
         write_atomically(folder / "graph.safetensors", graph_to_bytes(graph))
-    write_json(folder / "config.json", config.to_json())
 
     summaries = []
     for split_seed in config.splits:
@@ -113,7 +134,6 @@ def fit(
             where = run_folder(folder, config, split_seed, run_seed)
             summaries.append(_train(where, one, current, progress))
     write_json(folder / "summary.json", summarize(config, folder, summaries))
-    return Experiment(folder)
 
 
 def _open_folder(out: str | Path | None, config: Config, resume: bool, name: str) -> Path:
@@ -129,28 +149,31 @@ def _open_folder(out: str | Path | None, config: Config, resume: bool, name: str
         if folder.exists() and not resume:
             raise InputError(f"{folder} exists already: choose another --out, or go on with it by --resume.")
         if folder.exists() and (folder / "config.json").exists():
-            there = read_config(folder)
-            for key, value in vars(config).items():
-                if vars(there)[key] != value:
-                    raise InputError(
-                        f"{folder} holds another experiment: its {key} is {vars(there)[key]}, not {value}; "
-                        "choose another --out."
-                    )
-        elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            _check_same(folder, config)
+        elif folder.exists() and (not folder.is_dir() or any(p.suffix != ".partial" for p in folder.iterdir())):
             raise InputError(f"{folder} is not a run folder: choose another --out.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"Cannot make the run folder {folder}: {error.strerror}.") from error
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _check_same(folder: Path, config: Config) -> None:
+    """Refuse a run folder of another experiment, naming what differs."""
+
+    def flat(c: Config) -> dict[str, Any]:
+        return {key: value for key, value in vars(c).items() if key != "settings"} | vars(c.settings)
+
+    there = flat(read_config(folder))
+    for key, value in flat(config).items():
+        if there[key] != value:
+            raise InputError(
+                f"{folder} holds another experiment: its {key} is {there[key]}, not {value}; choose another --out."
+            )
 
 
 def _train(folder: Path, config: Config, task: Task, progress: Progress | None) -> dict[str, Any]:
     """One run, from wherever it stands to its end."""
-    done = folder / "summary.json"
-    if done.exists():
-        summary: dict[str, Any] = json.loads(done.read_text(encoding="utf-8"))["runs"][0]
-        return summary
+    if (folder / "summary.json").exists():
+        return read_summary(folder)
     folder.mkdir(exist_ok=True)
     write_json(folder / "config.json", config.to_json())
     training = Training(config.model, task, config.settings, config.seeds[0])
@@ -173,23 +196,28 @@ def _epochs(folder: Path, training: Training, save: Callable[[], None], progress
     lines = log.read_text(encoding="utf-8").splitlines(keepends=True)[: training.epoch] if log.exists() else []
     write_atomically(log, "".join(lines).encode())
     saved = started = time.perf_counter()
+    logged = training.epoch
     try:
-        with log.open("a", encoding="utf-8") as file:
+        with log.open("a", encoding="utf-8") as file, held_interrupt() as interrupted:
             try:
                 while not training.done:
                     metrics = training.step()
                     file.write(json.dumps(metrics) + "\n")
+                    logged = training.epoch
                     now = time.perf_counter()
                     training.seconds, started = training.seconds + now - started, now
                     if progress is not None:
                         progress.epoch(training, metrics)
+                    if interrupted():
+                        raise KeyboardInterrupt
                     if now - saved > CHECKPOINT_EVERY:
                         file.flush()
                         save()
                         saved = time.perf_counter()
             except KeyboardInterrupt:
-                file.flush()
-                save()
+                if logged == training.epoch:  # else it came amid an epoch: what was saved last stays
+                    file.flush()
+                    save()
                 raise
     except OSError as error:
         raise TrainingError(f"Could not write {log}: {error.strerror}.") from error

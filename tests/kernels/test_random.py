@@ -1,0 +1,149 @@
+"""Random masks: a function of (seed, epoch, call, element) alone, and as good as random."""
+
+import math
+from itertools import combinations
+
+import pytest
+import torch
+from torch.func import vmap
+
+from hyperboloid.kernels import dropout, keep_mask, random_stream
+
+CPU = torch.device("cpu")
+N = 100_000
+
+
+def draw(seed, epoch, *, calls=1, p=0.5, shape=(N,)):
+    """The masks of the first calls of a stream."""
+    with random_stream(seed, epoch):
+        return [keep_mask(shape, p, CPU) for _ in range(calls)]
+
+
+def test_the_same_seed_and_epoch_give_the_same_masks():
+    for first, second in zip(draw(3, 7, calls=3), draw(3, 7, calls=3), strict=True):
+        assert torch.equal(first, second)
+
+
+def test_a_mask_does_not_depend_on_its_shape():
+    assert torch.equal(draw(0, 0, shape=(20, 30))[0].flatten(), draw(0, 0, shape=(600,))[0])
+
+
+def test_a_larger_probability_drops_more_of_the_same_elements():
+    lenient, strict = draw(0, 0, p=0.2)[0], draw(0, 0, p=0.7)[0]
+    assert (strict <= lenient).all()
+    assert (strict < lenient).any()
+
+
+# ---- statistics; each bound is 4 standard deviations of what true randomness would give
+
+
+@pytest.mark.parametrize("p", [0.001, 0.1, 0.5, 0.9])
+def test_share_of_dropped_elements(p):
+    for seed in range(5):
+        mask = draw(seed, 0, p=p)[0]
+        assert abs(mask.double().mean() - (1 - p)) < 4 * math.sqrt(p * (1 - p) / N)
+
+
+def assert_uncorrelated(a, b):
+    signs = (2.0 * a - 1) * (2.0 * b - 1)
+    assert abs(signs.mean()) < 4 / math.sqrt(signs.numel())
+
+
+def test_neighbouring_elements_are_uncorrelated():
+    mask = draw(1, 2)[0]
+    for lag in (1, 2, 3, 16, 64, 1000):
+        assert_uncorrelated(mask[lag:], mask[:-lag])
+
+
+def test_calls_epochs_and_seeds_are_uncorrelated():
+    masks = draw(0, 0, calls=3)
+    masks += [draw(0, epoch)[0] for epoch in (1, 2, 1000)]
+    masks += [draw(seed, 0)[0] for seed in (1, 2, 2**31 - 1)]
+    masks += [draw(1, 1)[0]]  # neither seed and epoch nor their sum may be confused
+    for a, b in combinations(masks, 2):
+        assert_uncorrelated(a, b)
+
+
+def test_one_element_over_many_epochs():
+    first = torch.stack([draw(0, epoch, shape=(8,))[0] for epoch in range(4000)])
+    assert (first.double().mean(0) - 0.5).abs().max() < 4 * 0.5 / math.sqrt(4000)
+    assert_uncorrelated(first[1:], first[:-1])
+
+
+def test_runs_of_eight_bits_are_uniform():
+    # chi-square over the 256 patterns of 8 neighbouring elements: mean 255, standard deviation √510
+    patterns = draw(5, 0, shape=(N, 8))[0].long() @ (2 ** torch.arange(8))
+    counts = torch.bincount(patterns, minlength=256).double()
+    chi_square = ((counts - N / 256).square() / (N / 256)).sum()
+    assert abs(chi_square - 255) < 4 * math.sqrt(2 * 255)
+
+
+# ---- the stream
+
+
+def test_probability_zero_drops_nothing_and_still_takes_its_turn():
+    with random_stream(0, 0):
+        assert keep_mask((5,), 0.0, CPU) is None
+        x = torch.ones(5)
+        assert dropout(x, 0.0, training=True) is x
+        third = keep_mask((N,), 0.5, CPU)
+    assert torch.equal(third, draw(0, 0, calls=3)[2])
+
+
+def test_a_tensor_of_probability_zero_keeps_everything():
+    with random_stream(0, 0):
+        assert keep_mask((N,), torch.tensor(0.0), CPU).all()
+
+
+def test_streams_nest():
+    with random_stream(0, 0):
+        first = keep_mask((N,), 0.5, CPU)
+        draw(1, 1)
+        second = keep_mask((N,), 0.5, CPU)
+    expected = draw(0, 0, calls=2)
+    assert torch.equal(first, expected[0])
+    assert torch.equal(second, expected[1])
+
+
+def test_a_model_draws_the_same_masks_alone_and_in_a_batch():
+    seeds, p = torch.tensor([0, 7, 8, 2**31 - 1], dtype=torch.int32), torch.tensor([0.0, 0.1, 0.5, 0.9])
+
+    def model(seed, p):
+        with random_stream(seed, 3):
+            return keep_mask((50, 20), p, CPU), dropout(torch.ones(1000), p, training=True)
+
+    masks, dropped = vmap(model)(seeds, p)
+    for m in range(4):
+        mask, alone = model(int(seeds[m]), float(p[m]))
+        assert torch.equal(masks[m], torch.ones(50, 20).bool() if mask is None else mask)
+        torch.testing.assert_close(dropped[m], alone)
+
+
+def test_without_a_stream_torch_governs():
+    masks = []
+    for seed in (0, 0, 1):
+        torch.manual_seed(seed)
+        masks += [keep_mask((N,), 0.5, CPU), keep_mask((N,), 0.5, CPU)]
+    assert torch.equal(masks[0], masks[2])
+    assert torch.equal(masks[1], masks[3])
+    for a, b in combinations([masks[0], masks[1], masks[4]], 2):
+        assert_uncorrelated(a, b)
+
+
+# ---- dropout
+
+
+@pytest.mark.parametrize("p", [0.25, torch.tensor(0.25)])
+def test_dropout_zeroes_or_scales(p):
+    x = torch.linspace(1, 2, N, requires_grad=True)
+    with random_stream(0, 0):
+        y = dropout(x, p, training=True)
+    kept = draw(0, 0, p=0.25)[0]
+    torch.testing.assert_close(y, torch.where(kept, x / 0.75, 0))
+    y.sum().backward()
+    torch.testing.assert_close(x.grad, kept / 0.75)
+
+
+def test_no_dropout_outside_training():
+    x = torch.ones(5)
+    assert dropout(x, 0.9, training=False) is x

@@ -1,0 +1,148 @@
+"""Training end to end: a result, repeatability, and what a run may and may not depend on."""
+
+import dataclasses
+import json
+import math
+
+import pytest
+import torch
+
+import hyperboloid
+from hyperboloid.errors import InputError, TrainingError
+from hyperboloid.geometry import Curvature
+from hyperboloid.graphs import load_graph
+from hyperboloid.graphs.splits import split_nodes
+from hyperboloid.training.loop import Training
+from hyperboloid.training.settings import Settings, default_settings
+from hyperboloid.training.tasks import LinkTask, NodeTask
+
+F32 = torch.float32
+
+
+def test_lgcn_learns_the_links_of_the_disease_tree(tmp_path):
+    summary = hyperboloid.fit("disease", task="link", epochs=300, out=tmp_path / "run").summary
+    assert summary["test_mean"] > 0.9
+
+
+def test_lgcn_learns_the_two_clubs_of_karate(tmp_path):
+    summary = hyperboloid.fit("karate", task="node", dim=8, epochs=100, out=tmp_path / "run").summary
+    assert summary["test_mean"] > 0.8
+
+
+def files_of(folder):
+    return {name: (folder / name).read_bytes() for name in ("model.safetensors", "metrics.jsonl", "embeddings.parquet")}
+
+
+def test_same_seed_same_run_other_seed_other_run(tmp_path):
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        hyperboloid.fit("karate", task="link", seed=seed, epochs=5, out=tmp_path / name, drop_connect=0.3)
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+    assert files_of(tmp_path / "a") != files_of(tmp_path / "c")
+
+
+def test_a_run_does_not_touch_the_global_generator(tmp_path):
+    torch.manual_seed(7)
+    before = torch.get_rng_state()
+    hyperboloid.fit("karate", epochs=2, dropout=0.5, out=tmp_path / "run")
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_python_and_command_line_say_the_same(tmp_path, monkeypatch, capsys):
+    from hyperboloid.cli.main import main
+
+    python = hyperboloid.fit("karate", task="node", dim=4, seeds=2, epochs=4, out=tmp_path / "python").summary
+    words = f"hyperboloid train karate --task node --dim 4 --seeds 2 --epochs 4 --json --out {tmp_path / 'cli'}"
+    monkeypatch.setattr("sys.argv", words.split())
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 0
+    command = json.loads(capsys.readouterr().out.splitlines()[-1])
+    for key in ("val_mean", "val_std", "test_mean", "test_std", "epochs"):
+        assert command[key] == python[key]
+
+
+def test_training_never_reads_test_labels(tmp_path):
+    graph = load_graph("disease")
+    parts = split_nodes(graph, 0)
+    test = parts.test
+    graph = dataclasses.replace(graph, masks={"public": {"train": parts.train, "val": parts.val, "test": test}})
+    wrong = graph.y.clone()
+    wrong[test] = 1 - wrong[test]
+    twisted = dataclasses.replace(graph, y=wrong)
+    for name, one in (("true", graph), ("twisted", twisted)):
+        hyperboloid.fit(one, task="node", dim=4, epochs=10, out=tmp_path / name)
+    assert files_of(tmp_path / "true") == files_of(tmp_path / "twisted")
+    scores = [hyperboloid.load(tmp_path / name).summary["test_mean"] for name in ("true", "twisted")]
+    assert scores[0] == pytest.approx(1 - scores[1])
+
+
+def test_messages_do_not_pass_along_hidden_edges():
+    graph = load_graph("disease")
+    task = LinkTask(graph, Settings(), 0, F32, "cpu")
+    used = {tuple(e) for e in task.edge_index.t().tolist()}
+    hidden = torch.cat([task.split.val, task.split.test], dim=1)
+    assert not any((u, v) in used or (v, u) in used for u, v in hidden.t().tolist())
+
+
+def test_stops_after_patience_and_keeps_the_best_epoch(tmp_path):
+    experiment = hyperboloid.fit("karate", task="link", epochs=500, patience=7, out=tmp_path / "run")
+    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    run = experiment.best.summary
+    assert run["epochs"] == len(lines) == run["best_epoch"] + 7 < 500
+    assert max(line["val_auc"] for line in lines) == lines[run["best_epoch"] - 1]["val_auc"] == run["val"]
+    assert experiment.best.score("val").metric == run["val"]
+    assert experiment.best.score("test").metric == run["test"]
+
+
+def test_weight_decay_spares_biases_and_curvatures():
+    task = NodeTask(load_graph("disease"), Settings(), 0, F32, "cpu")
+    training = Training("lgcn", task, Settings(weight_decay=0.1), 0)
+    decayed, free = (g["params"] for g in training.optimizer.param_groups)
+    assert [g["weight_decay"] for g in training.optimizer.param_groups] == [0.1, 0]
+    curvatures = [m.raw for m in training.encoder.modules() if isinstance(m, Curvature)]
+    assert len(curvatures) == 3
+    biases = [p for name, p in training.encoder.named_parameters() if name.endswith("bias")]
+    assert {id(p) for p in free} == {id(p) for p in curvatures + biases}
+    assert len(decayed) == 4
+
+
+def test_the_first_non_finite_value_is_blamed_on_its_layer():
+    graph = load_graph("disease")
+    broken = dataclasses.replace(graph, x=graph.x * 1e38)
+    task = LinkTask(broken, Settings(normalize=False), 0, F32, "cpu")
+    with pytest.raises(
+        TrainingError, match=r"Epoch 1: the output of layer convs\.0\.lin \(TangentLinear\) is not finite"
+    ):
+        Training("lgcn", task, Settings(normalize=False), 0).step()
+
+
+def test_a_parameter_gone_bad_is_named():
+    task = LinkTask(load_graph("disease"), Settings(), 0, F32, "cpu")
+    training = Training("lgcn", task, Settings(), 0)
+    training.step()
+    with torch.no_grad():
+        training.encoder.convs[1].lin.weight[0, 0] = math.nan
+    with pytest.raises(TrainingError, match=r"Epoch 2: parameter convs\.1\.lin\.weight is not finite"):
+        training.step()
+
+
+def test_named_graphs_have_settings_of_their_own_and_others_the_general_one():
+    general = default_settings("lgcn", "link", "never seen")
+    assert default_settings("lgcn", "link", "disease_lp").normalize is False
+    assert general == default_settings("lgcn", "link", "another")
+    assert default_settings("lgcn", "link", "cora", dim=8, lr=0.1) == dataclasses.replace(
+        default_settings("lgcn", "link", "cora"), dim=8, lr=0.1
+    )
+    with pytest.raises(InputError, match="no setting 'learning_rate'"):
+        default_settings("lgcn", "link", "cora", learning_rate=0.1)
+
+
+def test_all_shipped_settings_are_valid():
+    from importlib.resources import files
+
+    table = json.loads(files("hyperboloid.training").joinpath("defaults.json").read_text())
+    for model, tasks in table.items():
+        for task, entries in tasks.items():
+            assert "*" in entries, f"{model}/{task} has nothing for a graph it has never seen"
+            for entry in entries.values():
+                Settings(**entry)
