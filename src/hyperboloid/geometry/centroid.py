@@ -39,6 +39,12 @@ class _HoldGradient(torch.autograd.Function):
         return grad.clamp(-limit, limit)
 
 
+def _hold_gradient(x: Tensor) -> Tensor:
+    """x; its gradient grows like e^2r, passes the largest float, and times a 0 it would be NaN."""
+    held: Tensor = _HoldGradient.apply(x)
+    return held
+
+
 def centroid(
     v: Tensor,
     weight: Tensor,
@@ -61,9 +67,7 @@ def centroid(
         Normal coordinates of the centroids ``(…, g, d)``; an empty group gives the origin.
     """
     root = beta.sqrt()
-    # In a weight the gradient grows like e^2r: it passes the largest float, and times a weight of 0 it would be NaN.
-    held: Tensor = _HoldGradient.apply(weight)
-    weight = held
+    weight = _hold_gradient(weight)
     length, direction = polar(v)
     r = (length / root).clamp(max=max_radius(v.dtype))
     direction, decay, w_sinh = take(direction), take(torch.exp(-r)), weight * take(torch.sinh(r))
@@ -72,10 +76,8 @@ def centroid(
     n = space / size.unsqueeze(-1)
     # The gap is stationary in n, so n needs no gradient there; where s⃗ = 0 any unit vector will do.
     n_fixed = torch.where(size.unsqueeze(-1) > tiny(v.dtype), n, first_axis(v)).detach()
-    # Half of sinh goes into the square: the gradient meets 1/gap, and sinh/gap alone would overflow.
-    half = w_sinh.detach().clamp_min(1).sqrt()
-    spreading = (half.unsqueeze(-1) * (direction - spread(n_fixed))).square().sum(-1) / 2
-    gap = total((weight * decay + w_sinh / half / half * spreading).unsqueeze(-1)).squeeze(-1)
+    spreading = _hold_gradient((direction - spread(n_fixed)).square().sum(-1) / 2)
+    gap = total((weight * decay + w_sinh * spreading).unsqueeze(-1)).squeeze(-1)
     gap = torch.where(gap > 0, gap, torch.ones_like(gap))
     # log1p keeps small values, the difference of logarithms keeps quotients beyond the largest float
     far = size > 1e6 * gap
