@@ -113,7 +113,7 @@ def test_without_weight_the_third_column_is_ignored(folder):
     graph = read_text(folder, text(",", header=False))
     assert graph.edge_weight is None
     assert graph.num_edges == 6
-    assert graph.name == "edges"
+    assert graph.name == "edges.csv"
 
 
 @pytest.mark.parametrize(

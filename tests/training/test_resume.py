@@ -11,7 +11,15 @@ import pytest
 import hyperboloid
 
 EPOCHS = 150
-SETTINGS = dict(task="link", dim=8, epochs=EPOCHS, patience=EPOCHS, drop_connect=0.3, dropout=0.2, att_dropout=0.2)
+SETTINGS = {
+    "task": "link",
+    "dim": 8,
+    "epochs": EPOCHS,
+    "patience": EPOCHS,
+    "drop_connect": 0.3,
+    "dropout": 0.2,
+    "att_dropout": 0.2,
+}
 CHILD = """
 import sys, hyperboloid.training.fitting as fit
 fit.CHECKPOINT_EVERY = 0.05

@@ -10,7 +10,19 @@ import typer
 
 from hyperboloid.errors import InputError
 
-from .options import MOST, DataDir, Features, GraphArgument, Json, Labels, Weight, numbers, percent, settings_from
+from .options import (
+    MOST,
+    DataDir,
+    Features,
+    GraphArgument,
+    Json,
+    Labels,
+    Weight,
+    numbers,
+    percent,
+    run_line,
+    settings_from,
+)
 
 
 def command(
@@ -80,9 +92,7 @@ def command(
     several = len(runs) > 1
     if several:
         for run in runs:
-            typer.echo(
-                f"  split {run['split']} seed {run['seed']}: test {percent(run['test'])}, val {percent(run['val'])}"
-            )
+            typer.echo(run_line(run))
     spread = (summary["val_std"], summary["test_std"]) if several else (None, None)
     typer.echo(
         f"{model} on {graph}, {task}, d = {summary['dim']}: test {summary['metric']} "

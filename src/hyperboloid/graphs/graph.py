@@ -18,7 +18,7 @@ class Graph:
     """An undirected graph with optional features, labels and edge weights.
 
     Attributes:
-        name: what the user called it (``cora``, or the file's stem).
+        name: what the user called it (``cora``), or the file's name with its ending, which no data set has.
         edge_index: ``(2, E)`` int64; each edge in both directions, sorted by (row, column), no self loops, no
             duplicates.
         num_nodes: ``N``; isolated nodes count.

@@ -52,6 +52,9 @@ def load_graph(
 def _is_path(source: str) -> bool:
     path = Path(source).expanduser()
     separators = [separator for separator in (os.sep, os.altsep) if separator]
-    return (
-        any(separator in source for separator in separators) or path.suffix.lower() in GRAPH_SUFFIXES or path.exists()
-    )
+    if any(separator in source for separator in separators) or path.suffix.lower() in GRAPH_SUFFIXES:
+        return True
+    try:
+        return path.exists()
+    except OSError:  # a name longer than any file's
+        return False

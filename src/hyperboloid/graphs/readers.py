@@ -73,7 +73,7 @@ def _opened(source: Any) -> tuple[str, Any]:
     """The graph's name, and its content: a :class:`Table`, a networkx graph, a sparse matrix or a PyG ``Data``."""
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
-        return path.stem, _read_file(path)
+        return path.name, _read_file(path)
     if _is_instance(source, "networkx", "Graph"):
         return str(source.graph.get("name") or "graph"), source
     if _is_instance(source, "torch_geometric.data", "Data") or _is_sparse(source):

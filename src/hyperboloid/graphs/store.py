@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -48,8 +49,12 @@ def read_stored_graph(path: Path) -> Graph:
         with safe_open(path, framework="pt") as file:
             about = json.loads(file.metadata()["graph"])
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118 (not a dict)
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        return _assemble(about, tensors)
+    except (OSError, SafetensorError, LookupError, TypeError, ValueError, RuntimeError) as error:
         raise InputError(f"{path} is not a stored graph: {error}.") from error
+
+
+def _assemble(about: dict[str, Any], tensors: dict[str, Tensor]) -> Graph:
     x = tensors.get("x")
     if "x.places" in tensors:
         x = torch.zeros(about["num_nodes"] * about["num_features"], dtype=tensors["x.values"].dtype)

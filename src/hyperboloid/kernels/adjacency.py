@@ -42,6 +42,7 @@ class Adjacency:
             self_loops: add the loop of every node that has none (the paper's N(i) ∪ {i}); needs equal sizes.
         """
         num_cols, num_rows = size
+        source, target = source.long(), target.long()
         num_given = source.numel()
         if self_loops:
             has_loop = torch.zeros(num_rows, dtype=torch.bool, device=source.device)

@@ -73,6 +73,9 @@ class LGCNConv(nn.Module):
         drop_connect: float = 0.0,
     ) -> None:
         super().__init__()
+        for name, p in (("dropout", dropout), ("att_dropout", att_dropout), ("drop_connect", drop_connect)):
+            if not 0 <= p < 1:
+                raise InputError(f"{name} must be at least 0 and below 1, not {p}.")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.add_self_loops = add_self_loops
@@ -121,7 +124,7 @@ class LGCNConv(nn.Module):
         beta = self.curvature().to(u.dtype)
         alpha = self._attention(u_target, u, adj, beta)
         if weight is not None:
-            alpha = alpha * weight
+            alpha = alpha * weight.to(alpha.dtype)
         out = lorentz_aggregate(u, adj, beta, alpha)
         return (out, (adj.edge_index, alpha)) if return_attention_weights else out
 
@@ -179,6 +182,8 @@ class LGCN(Encoder):
         input_beta: float | None = None,
         **layer: Any,
     ) -> None:
+        if num_layers < 1:
+            raise InputError(f"num_layers must be at least 1, not {num_layers}.")
         widths = [in_channels] + [hidden_channels] * (num_layers - 1) + [out_channels or hidden_channels]
         super().__init__(
             [LGCNConv(k, d, beta=beta, train_beta=train_beta, **layer) for k, d in pairwise(widths)],

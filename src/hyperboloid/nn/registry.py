@@ -1,4 +1,4 @@
-"""The models by name: what `--model` accepts. Importing this imports no model, and no torch."""
+"""The models by name: what `--model` accepts."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _checked(f: dataclasses.Field[Any], value: Any) -> Any:
     if kind.startswith(("int", "float")):
         whole = kind.startswith("int")
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or (whole and value != int(value)):
+        if not number or (whole and value % 1 != 0):
             raise InputError(f"{f.name} must be a {'whole ' if whole else ''}number, not {value!r}.")
         low, high = f.metadata["low"], f.metadata["high"]
         if not low <= value < high:

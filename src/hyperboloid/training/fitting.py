@@ -108,7 +108,7 @@ def fit(
     first = task_for(config.splits[0])
     build_encoder(model, first, config.settings, config.seeds[0])
     try:
-        folder = _open_folder(out, config, resume, graph.name)
+        folder = _open_folder(out, config, resume, Path(graph.name).stem)
     except OSError as error:
         raise InputError(f"Cannot make the run folder {out or 'below runs/'}: {error.strerror}.") from error
     try:
