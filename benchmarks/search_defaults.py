@@ -11,6 +11,7 @@ score.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import random
@@ -182,7 +183,8 @@ def search(cell: str, args: argparse.Namespace, rng: random.Random) -> None:
     graph = load_graph(dataset, data_dir=args.data_dir)
     fixed = {"dim": int(dim), "epochs": args.epochs, "normalize": not dataset.startswith("disease")}
     for shape in shapes:
-        numbers = [{k: rng.choice(v) for k, v in NUMBERS[task_name].items()} for _ in range(args.count)]
+        grid = [dict(zip(NUMBERS[task_name], v, strict=True)) for v in itertools.product(*NUMBERS[task_name].values())]
+        numbers = rng.sample(grid, min(args.count, len(grid)))
         settings = [Settings(**shape, **fixed, **n) for n in numbers]
         runs: list[list[tuple[float, int]]] = [[] for _ in settings]
         start = time.perf_counter()

@@ -7,12 +7,19 @@ import torch
 from torch.func import vmap
 
 from hyperboloid.geometry import Lorentz
-from hyperboloid.kernels import Adjacency, lorentz_aggregate, lorentz_attention
+from hyperboloid.kernels import Adjacency, lorentz_aggregate, lorentz_attention, use_backend
 
 BETAS = [0.3, 1.0, 7.0]
 
 
 # ---- the slow, obvious reference
+
+
+@pytest.fixture(autouse=True, params=["reference", "cpu"])
+def backend(request):
+    """Every backend passes the same tests."""
+    with use_backend(request.param):
+        yield request.param
 
 
 def inner(x, y):

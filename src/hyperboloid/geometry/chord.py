@@ -17,17 +17,16 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .numerics import max_radius, rcoth_minus_1, sinhc, tiny
+from .numerics import max_radius, rcoth_minus_1, tiny
 
 
 class Differences(NamedTuple):
-    """How two vectors differ in length and direction: lengths ``(…)``, vectors ``(…, d)``."""
+    """How two vectors differ in length and direction."""
 
-    n_u: Tensor
-    n_v: Tensor
-    d_n: Tensor  # ‖u‖ − ‖v‖
-    turn: Tensor  # (û − v̂)·max(‖u‖, ‖v‖)
-    longer: Tensor  # max(‖u‖, ‖v‖)
+    length: Tensor  # (2, …): ‖u‖, ‖v‖
+    d_n: Tensor  # (…): ‖u‖ − ‖v‖
+    turn: Tensor  # (…, d): (û − v̂)·max(‖u‖, ‖v‖)
+    longer: Tensor  # (…): max(‖u‖, ‖v‖)
 
 
 def differences(u: Tensor, v: Tensor) -> Differences:
@@ -37,21 +36,20 @@ def differences(u: Tensor, v: Tensor) -> Differences:
     ``shorter`` is the direction of the shorter of the two.
     """
     floor = tiny(u.dtype)
-    n_u = torch.linalg.vector_norm(u, dim=-1)
-    n_v = torch.linalg.vector_norm(v, dim=-1)
+    length = torch.stack([torch.linalg.vector_norm(u, dim=-1), torch.linalg.vector_norm(v, dim=-1)])
     delta = u - v
-    d_n = (delta * (u + v)).sum(-1) / (n_u + n_v).clamp_min(floor)
-    shorter = torch.where((n_u >= n_v).unsqueeze(-1), v, u)
-    slope = d_n / torch.minimum(n_u, n_v).clamp_min(floor)
+    d_n = (delta * (u + v)).sum(-1) / length.sum(0).clamp_min(floor)
+    shorter = torch.where((length[0] >= length[1]).unsqueeze(-1), v, u)
+    slope = d_n / length.amin(0).clamp_min(floor)
     turn = torch.addcmul(delta, shorter, slope.unsqueeze(-1), value=-1)
-    return Differences(n_u, n_v, d_n, turn, torch.maximum(n_u, n_v).clamp_min(floor))
+    return Differences(length, d_n, turn, length.amax(0).clamp_min(floor))
 
 
 class _Legs(NamedTuple):
-    """The quantities of the module's formula, all ``(…)``."""
+    """The quantities of the module's formula; the pairs ``(2, …)`` hold those of u and of v."""
 
-    r_u: Tensor
-    r_v: Tensor
+    r: Tensor  # (2, …), floored so that it may be divided by
+    root_sinh: Tensor  # (2, …): √sinh r
     d_r: Tensor
     a: Tensor
     t: Tensor
@@ -60,11 +58,11 @@ class _Legs(NamedTuple):
 def _legs(diff: Differences, root: Tensor) -> _Legs:
     """Radii and the two legs a and t; ``root`` is √β."""
     cut = max_radius(root.dtype)
-    r_u, r_v = (diff.n_u / root).clamp(max=cut), (diff.n_v / root).clamp(max=cut)
+    r = (diff.length / root).clamp(tiny(root.dtype), cut)
+    root_sinh = torch.sinh(r).sqrt()
     d_r = (diff.d_n / root).clamp(-cut, cut)
-    a = 2 * root * torch.sinh(d_r / 2)
-    grown = torch.sqrt(torch.sinh(r_u)) * torch.sqrt(torch.sinh(r_v))
-    return _Legs(r_u, r_v, d_r, a, root * grown * (torch.linalg.vector_norm(diff.turn, dim=-1) / diff.longer))
+    t = root * root_sinh[0] * root_sinh[1] * (torch.linalg.vector_norm(diff.turn, dim=-1) / diff.longer)
+    return _Legs(r, root_sinh, d_r, 2 * root * torch.sinh(d_r / 2), t)
 
 
 class _Chord(torch.autograd.Function):
@@ -84,35 +82,29 @@ class _Chord(torch.autograd.Function):
         u, v, beta = ctx.saved_tensors
         root = beta.sqrt()
         diff = differences(u, v)
-        r_u, r_v, d_r, a, t = _legs(diff, root)
+        r, root_sinh, d_r, a, t = _legs(diff, root)
         chord = torch.hypot(a, t)
         # subgradient 0 where the points coincide; a subnormal chord has no reciprocal
-        apart = chord > tiny(chord.dtype)
-        inverse = torch.where(apart, 1 / torch.where(apart, chord, torch.ones_like(chord)), 0)
-        along = a * inverse * torch.cosh(d_r / 2)
-        across = t * (t * inverse) / (2 * root)
+        inverse = torch.where(chord > tiny(chord.dtype), 1 / chord.clamp_min(tiny(chord.dtype)), 0)
+        a_unit, t_unit = a * inverse, t * inverse
+        excess = rcoth_minus_1(torch.cat([r, d_r.abs().unsqueeze(0) / 2]))
+        grad_beta = (a * a_unit * excess[2] + t * t_unit * (excess[0] + excess[1]) / 2) / (-2 * beta)
+
+        # from here on the leading 2 stands for the sides of u and of v
+        own = torch.stack([u, v]) / diff.length.clamp_min(tiny(u.dtype)).unsqueeze(-1)
+        along = a_unit * torch.cosh(d_r / 2)
+        radial = grad * (torch.stack([along, -along]) + (1 + excess[:2]) / r * (t * t_unit / (2 * root)))
+        # Exactly, turn's part along the own direction is ∓‖Δû‖²/2, which coth counts; what is there beside it is
+        # rounding, and the growth would make it e^2r times larger.
+        turn = diff.turn - (diff.turn * own).sum(-1, keepdim=True) * own
+        # The growth √(sinh r/r · sinh r') enters twice, on either side of 1/chord, so that sideways stays of order 1;
+        # far out what it is multiplied by passes the largest float, and is held below it.
+        growth = root_sinh[0] * root_sinh[1] / r.sqrt()
         largest = torch.finfo(chord.dtype).max / 1e3
-
-        def side(w: Tensor, length: Tensor, r_own: Tensor, r_other: Tensor, sign: int) -> Tensor:
-            floor = tiny(w.dtype)
-            own = w / length.clamp_min(floor).unsqueeze(-1)
-            coth = (1 + rcoth_minus_1(r_own)) / r_own.clamp_min(floor)
-            radial = (grad * (sign * along + coth * across)).unsqueeze(-1) * own
-            # Exactly, turn's part along the own direction is ∓‖Δû‖²/2, which coth counts; what is there beside it
-            # is rounding, and the growth would make it e^2r times larger.
-            turn = diff.turn - (diff.turn * own).sum(-1, keepdim=True) * own
-            # The growth enters as two roots, on either side of 1/chord, so that sideways stays of order 1; far out
-            # what it is multiplied by passes the largest float, and is held below it.
-            growth = torch.sqrt(sinhc(r_own)) * torch.sqrt(torch.sinh(r_other))
-            sideways = (growth * root * inverse / diff.longer).unsqueeze(-1) * turn
-            return radial + (sign * grad * growth).clamp(-largest, largest).unsqueeze(-1) * sideways
-
-        grad_beta = -(
-            a * (a * inverse) * rcoth_minus_1(d_r.abs() / 2)
-            + t * (t * inverse) * (rcoth_minus_1(r_u) + rcoth_minus_1(r_v)) / 2
-        ) / (2 * beta)
-        grad_u, grad_v = side(u, diff.n_u, r_u, r_v, 1), side(v, diff.n_v, r_v, r_u, -1)
-        return grad_u, grad_v, (grad * grad_beta).sum_to_size(beta.shape)
+        sideways = (growth * (root * inverse / diff.longer)).unsqueeze(-1) * turn
+        outer = (grad * torch.stack([growth[0], -growth[1]])).clamp(-largest, largest)
+        sides = torch.addcmul(radial.unsqueeze(-1) * own, outer.unsqueeze(-1), sideways)
+        return sides[0], sides[1], (grad * grad_beta).sum_to_size(beta.shape)
 
 
 def chord(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor
 from .centroid import centroid
 from .chord import chord, differences
 from .curvature import BetaLike, beta_tensor
-from .numerics import arc, asinh, max_radius, polar, scaled_norm, sinhc, tiny
+from .numerics import arc, asinh, max_chord, max_radius, polar, scaled_norm, sinhc, tiny
 
 
 def log0_of_space(space: Tensor, root: Tensor) -> Tensor:
@@ -43,10 +43,8 @@ class NormalCoordinates:
         """Squared Lorentzian distance −2β − 2⟨x, y⟩_L (Eq. 17) ``(…)``.
 
         It grows like e^(r_u + r_v): where its square root passes 1e15 (1e140 in float64) it stays there, gradient 0.
-        That leaves room for the factor r/β by which its gradient in β is larger.
         """
-        top = 1e15 if u.dtype == torch.float32 else 1e140
-        return chord(u, v, beta_tensor(self._beta, u)).clamp(max=top).square()
+        return chord(u, v, beta_tensor(self._beta, u)).clamp(max=max_chord(u.dtype)).square()
 
     def centroid(self, u: Tensor, weight: Tensor | None = None) -> Tensor:
         """Centroid (Eq. 16) of the m points of each batch, ``(…, m, d)`` to ``(…, d)``.
@@ -104,7 +102,7 @@ def _boost_far(u: Tensor, v: Tensor, root: Tensor) -> Tensor:
     diff = differences(u, v)
     d_dir = diff.turn / diff.longer.unsqueeze(-1)
     cut = max_radius(u.dtype)
-    r_u, r_v = (diff.n_u / root).clamp(max=cut), (diff.n_v / root).clamp(max=cut)
+    r_u, r_v = (diff.length / root).clamp(max=cut)
     d_r = (diff.d_n / root).clamp(-cut, cut)
     theta = 2 * asinh(chord(u, v, root.square()) / (2 * root))
     # Far apart, z is taken over e^(r_u), which keeps its products finite, and only its direction is used.
@@ -113,7 +111,7 @@ def _boost_far(u: Tensor, v: Tensor, root: Tensor) -> Tensor:
     lift = torch.where(close, torch.cosh(r_u), (1 + torch.exp(-2 * r_u)) / 2)
     # Exactly û·Δû = τ; the rounding beside it is taken out, for sinh would enlarge it. Then τ sinh r_v cosh r_u is
     # taken as a square, because sinh · cosh alone would overflow in the gradient.
-    own = u / diff.n_u.unsqueeze(-1)
+    own = u / diff.length[0].unsqueeze(-1)
     across = d_dir - (d_dir * own).sum(-1, keepdim=True) * own
     turned = (torch.sqrt(torch.sinh(r_v)) * torch.sqrt(lift)).unsqueeze(-1) * d_dir
     radial = torch.sinh(d_r) * shrink + turned.square().sum(-1) / 2

@@ -18,6 +18,11 @@ def max_radius(dtype: torch.dtype) -> float:
     return 82.0 if dtype == torch.float32 else 600.0
 
 
+def max_chord(dtype: torch.dtype) -> float:
+    """Lorentzian distance d_L where its square is cut off: the gradient of that in β, r/β times larger, still fits."""
+    return 1e15 if dtype == torch.float32 else 1e140
+
+
 def polar(v: Tensor) -> tuple[Tensor, Tensor]:
     """Length and direction of vectors, shapes ``(…)`` and ``(…, d)``.
 

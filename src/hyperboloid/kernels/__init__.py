@@ -1,7 +1,7 @@
 """The sparse operations behind the layers: neighbourhoods, Lorentzian attention and aggregation, random masks."""
 
 from .adjacency import Adjacency, cached_adjacency
-from .aggregate import lorentz_aggregate, lorentz_attention
+from .dispatch import lorentz_aggregate, lorentz_attention, use_backend
 from .random import dropout, keep_mask, random_stream
 
 __all__ = [
@@ -12,4 +12,5 @@ __all__ = [
     "lorentz_aggregate",
     "lorentz_attention",
     "random_stream",
+    "use_backend",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import torch
@@ -59,6 +60,13 @@ class Adjacency:
     def edge_index(self) -> Tensor:
         """``(2, E)`` source and target of each entry, PyG's convention."""
         return torch.stack([self.col, self.row])
+
+    @cached_property
+    def transposed(self) -> tuple[Tensor, Tensor, Tensor]:
+        """The same entries by column: where each column starts, their rows, and their places among the entries."""
+        order = torch.argsort(self.col, stable=True)
+        counts = torch.bincount(self.col, minlength=self.num_cols)
+        return torch.cat([counts.new_zeros(1), counts.cumsum(0)]), self.row[order], order
 
     def sort_weights(self, edge_weight: Tensor) -> Tensor:
         """Weights ``(num_given,)`` of the edge list in the order of the entries ``(E,)``; added self loops get 1."""

@@ -1,4 +1,4 @@
-r"""Lorentzian neighbourhood aggregation (section 4.3 of the paper), in plain torch.
+r"""Lorentzian neighbourhood aggregation (section 4.3 of the paper), in plain torch: slow, obvious, anywhere.
 
 .. math::  \mu_{ij} = -d_L^2(\exp_0 a_i, \exp_0 a_j) \qquad
            v_i' = \log_0 \mathrm{centroid}_j(\exp_0 u_j;\ w_{ij}\,\mathrm{softmax}_j\,\mu_{ij})
@@ -18,18 +18,7 @@ from .adjacency import Adjacency
 def lorentz_attention(
     query: Tensor, key: Tensor, adj: Adjacency, beta: Tensor, *, keep: Tensor | None = None
 ) -> Tensor:
-    """Attention weights, softmax over each row of −d_L² (Eq. 19, 20).
-
-    Args:
-        query: attention features of the rows, normal coordinates ``(num_rows, a)``.
-        key: attention features of the columns, normal coordinates ``(num_cols, a)``.
-        adj: the graph.
-        beta: scalar.
-        keep: which entries take part ``(E,)``; None for all.
-
-    Returns:
-        ``(E,)``, summing to 1 over every row that keeps an entry.
-    """
+    """See :func:`hyperboloid.kernels.lorentz_attention`."""
     score = -Lorentz(beta).normal.lorentz_sqdist(query.index_select(0, adj.row), key.index_select(0, adj.col))
     if keep is not None:
         score = score.masked_fill(~keep, -torch.inf)
@@ -42,17 +31,7 @@ def lorentz_attention(
 
 
 def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
-    """Centroid of every row's neighbours (Eq. 16).
-
-    Args:
-        u: normal coordinates of the columns ``(num_cols, d)``.
-        adj: the graph.
-        beta: scalar.
-        weight: non-negative weight of each entry ``(E,)``; only ratios within a row matter.
-
-    Returns:
-        Normal coordinates of the rows ``(num_rows, d)``; a row without weight gives the origin.
-    """
+    """See :func:`hyperboloid.kernels.lorentz_aggregate`."""
 
     def total(t: Tensor) -> Tensor:
         return t.new_zeros(adj.num_rows, *t.shape[1:]).index_add(0, adj.row, t)
