@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
@@ -14,11 +13,6 @@ from hyperboloid.geometry.numerics import max_chord
 from . import cpu_loops as loops
 from . import reference
 from .adjacency import Adjacency
-
-
-def _match_threads() -> None:
-    """Use as many threads as torch does."""
-    numba.set_num_threads(min(torch.get_num_threads(), numba.config.NUMBA_NUM_THREADS))
 
 
 def _back(array: Any, like: Tensor) -> Tensor:
@@ -35,7 +29,6 @@ class _Attention(torch.autograd.Function):
     def forward(
         query: Tensor, key: Tensor, beta: Tensor, keep: Tensor | None, adj: Adjacency, cap: float
     ) -> tuple[Tensor, Tensor]:
-        _match_threads()
         q, k, root = query.detach().contiguous().numpy(), key.detach().contiguous().numpy(), float(beta) ** 0.5
         mask = torch.empty(0, dtype=torch.bool) if keep is None else keep
         alpha = loops.attention_forward(
@@ -54,7 +47,6 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        _match_threads()
         query, key, beta, alpha = ctx.saved_tensors
         adj: Adjacency = ctx.adj
         q, k, root = query.contiguous().numpy(), key.contiguous().numpy(), float(beta) ** 0.5
@@ -82,7 +74,6 @@ class _Attention(torch.autograd.Function):
 class _Centroid(torch.autograd.Function):
     @staticmethod
     def forward(u: Tensor, weight: Tensor, beta: Tensor, adj: Adjacency) -> tuple[Tensor, ...]:
-        _match_threads()
         x, root = u.detach().contiguous().numpy(), float(beta) ** 0.5
         state = loops.centroid_forward(
             x, *loops.polar(x, root), adj.rowptr.numpy(), adj.col.numpy(), weight.detach().contiguous().numpy()
@@ -99,7 +90,6 @@ class _Centroid(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        _match_threads()
         u, weight, beta, *state = ctx.saved_tensors
         adj: Adjacency = ctx.adj
         x, root = u.contiguous().numpy(), float(beta) ** 0.5

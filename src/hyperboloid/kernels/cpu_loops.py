@@ -1,8 +1,8 @@
 """Numba loops of the CPU backend: one pass over rows or columns of a graph, no array per edge but of scalars.
 
-Inside, everything is double precision, whatever the inputs are. Accumulation follows the order of the entries, so the
-number of threads does not change a result. Formulas and names are those of `geometry/chord.py` and
-`geometry/centroid.py`.
+Inside, everything is double precision, whatever the inputs are. Formulas and names are those of `geometry/chord.py` and
+`geometry/centroid.py`. The loops use one thread: OpenMP's threads wait for each other by spinning, so that two parallel
+trainings on one machine took a hundred times longer, and on the paper's small graphs a second thread gained nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -22,25 +22,26 @@ TINY = 1e-100
 # sums may be reordered and contracted, NaN and inf keep their meaning
 _options = {"cache": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
 _inline = njit(inline="always", **_options)
-_parallel = njit(parallel=True, **_options)
+_loop = njit(**_options)
 
 
 @_inline
-def _pair(x: Array, i: int, n_x: float, y: Array, j: int, n_y: float) -> tuple[float, float, float]:
-    """‖x_i‖ − ‖y_j‖, the slope that removes it from x_i − y_j along the shorter one, and ‖Δ direction‖²."""
+def _pair(x: Array, i: int, n_x: float, y: Array, j: int, n_y: float) -> tuple[float, float, float, float]:
+    """‖x_i‖ − ‖y_j‖, how much of x_i or of y_j (the shorter one) makes it up in x_i − y_j, and ‖Δ direction‖²."""
     dot = 0.0
     for c in range(x.shape[1]):
         p, q = np.float64(x[i, c]), np.float64(y[j, c])
         dot += (p - q) * (p + q)
     d_n = dot / max(n_x + n_y, TINY)
     slope = d_n / max(min(n_x, n_y), TINY)
+    of_x, of_y = (0.0, slope) if n_x >= n_y else (slope, 0.0)
     square = 0.0
     for c in range(x.shape[1]):
         p, q = np.float64(x[i, c]), np.float64(y[j, c])
-        turn = p - q - slope * (q if n_x >= n_y else p)
+        turn = (p - q) - (of_x * p + of_y * q)
         square += turn * turn
     longer = max(n_x, n_y, TINY)
-    return d_n, slope, square / (longer * longer)
+    return d_n, of_x, of_y, square / (longer * longer)
 
 
 @_inline
@@ -55,11 +56,11 @@ def _legs(d_n: float, turned: float, sinh_x: float, sinh_y: float, root: float) 
     return a, root * root * sinh_x * sinh_y * turned
 
 
-@_parallel
+@_loop
 def polar(x: Array, root: float) -> tuple[Array, Array]:
     """‖x_i‖ and sinh r_i, both ``(N,)``."""
     length, sinh = np.empty(x.shape[0], np.float64), np.empty(x.shape[0], np.float64)
-    for i in prange(x.shape[0]):
+    for i in range(x.shape[0]):
         total = 0.0
         for c in range(x.shape[1]):
             total += np.float64(x[i, c]) ** 2
@@ -68,21 +69,21 @@ def polar(x: Array, root: float) -> tuple[Array, Array]:
     return length, sinh
 
 
-@_parallel
+@_loop
 def attention_forward(
     query: Array, key: Array, rowptr: Array, col: Array, keep: Array, n_q: Array, s_q: Array, n_k: Array, s_k: Array,
     root: float, cap: float,
 ) -> Array:  # fmt: skip
     """softmax of −min(d_L², cap) over the kept entries of each row ``(E,)``; ``keep`` is empty for all."""
     alpha = np.empty(col.shape[0], np.float64)
-    for i in prange(rowptr.shape[0] - 1):
+    for i in range(rowptr.shape[0] - 1):
         top = -np.inf
         for e in range(rowptr[i], rowptr[i + 1]):
             if keep.shape[0] > 0 and not keep[e]:
                 alpha[e] = -np.inf
                 continue
             j = col[e]
-            d_n, _, turned = _pair(query, i, n_q[i], key, j, n_k[j])
+            d_n, _, _, turned = _pair(query, i, n_q[i], key, j, n_k[j])
             a, tt = _legs(d_n, turned, s_q[i], s_k[j], root)
             alpha[e] = -min(a * a + tt, cap)
             top = max(top, alpha[e])
@@ -98,7 +99,7 @@ def attention_forward(
 @_inline
 def _add_gradient(
     out: Array, x: Array, i: int, n_x: float, sinh_x: float, y: Array, j: int, n_y: float, sinh_y: float,
-    d_n: float, slope: float, turned: float, a: float, root: float, scale: float,
+    d_n: float, of_x: float, of_y: float, turned: float, a: float, root: float, scale: float,
 ) -> None:  # fmt: skip
     """Add scale·∂d_L²/∂x_i to out_i; the rest is what :func:`_pair` and :func:`_legs` gave."""
     d_r = min(max(d_n / root, -CUT), CUT)
@@ -110,11 +111,11 @@ def _add_gradient(
     dot = 0.0
     for c in range(x.shape[1]):
         p, q = np.float64(x[i, c]), np.float64(y[j, c])
-        dot += (p - q - slope * (q if n_x >= n_y else p)) * p
+        dot += ((p - q) - (of_x * p + of_y * q)) * p
     radial -= sideways * dot / (shown * shown)  # only the part of turn across x_i counts
     for c in range(x.shape[1]):
         p, q = np.float64(x[i, c]), np.float64(y[j, c])
-        out[i, c] += radial * p + sideways * (p - q - slope * (q if n_x >= n_y else p))
+        out[i, c] += radial * p + sideways * ((p - q) - (of_x * p + of_y * q))
 
 
 @_inline
@@ -126,7 +127,7 @@ def _excess(r: float) -> float:
     return r / math.tanh(r) - 1
 
 
-@_parallel
+@_loop
 def attention_backward_rows(
     query: Array, key: Array, rowptr: Array, col: Array, n_q: Array, s_q: Array, n_k: Array, s_k: Array,
     root: float, cap: float, alpha: Array, grad: Array,
@@ -135,7 +136,7 @@ def attention_backward_rows(
     grad_square = np.zeros(col.shape[0], np.float64)
     grad_query = np.zeros(query.shape, np.float64)
     grad_beta = np.zeros(query.shape[0], np.float64)
-    for i in prange(rowptr.shape[0] - 1):
+    for i in range(rowptr.shape[0] - 1):
         mean = 0.0
         for e in range(rowptr[i], rowptr[i + 1]):
             mean += alpha[e] * np.float64(grad[e])
@@ -145,39 +146,39 @@ def attention_backward_rows(
             scale = -alpha[e] * (np.float64(grad[e]) - mean)
             if scale == 0.0:
                 continue
-            d_n, slope, turned = _pair(query, i, n_q[i], key, j, n_k[j])
+            d_n, of_x, of_y, turned = _pair(query, i, n_q[i], key, j, n_k[j])
             a, tt = _legs(d_n, turned, s_q[i], s_k[j], root)
             if a * a + tt >= cap:
                 continue
             grad_square[e] = scale
             _add_gradient(
-                grad_query, query, i, n_q[i], s_q[i], key, j, n_k[j], s_k[j], d_n, slope, turned, a, root, scale
+                grad_query, query, i, n_q[i], s_q[i], key, j, n_k[j], s_k[j], d_n, of_x, of_y, turned, a, root, scale
             )
             excess_k, excess_d = _excess(_radius(n_k[j], root)), _excess(min(abs(d_n) / root, CUT) / 2)
             grad_beta[i] -= scale * (a * a * excess_d + tt * (excess_q + excess_k) / 2) / (root * root)
     return grad_square, grad_query, grad_beta
 
 
-@_parallel
+@_loop
 def attention_backward_cols(
     query: Array, key: Array, colptr: Array, row_t: Array, entry_t: Array, n_q: Array, s_q: Array, n_k: Array,
     s_k: Array, root: float, grad_square: Array,
 ) -> Array:  # fmt: skip
     """Gradient in the keys ``(N, a)``."""
     grad_key = np.zeros(key.shape, np.float64)
-    for j in prange(colptr.shape[0] - 1):
+    for j in range(colptr.shape[0] - 1):
         for t in range(colptr[j], colptr[j + 1]):
             i, scale = row_t[t], grad_square[entry_t[t]]
             if scale != 0.0:
-                d_n, slope, turned = _pair(key, j, n_k[j], query, i, n_q[i])
+                d_n, of_x, of_y, turned = _pair(key, j, n_k[j], query, i, n_q[i])
                 a, _ = _legs(d_n, turned, s_k[j], s_q[i], root)
                 _add_gradient(
-                    grad_key, key, j, n_k[j], s_k[j], query, i, n_q[i], s_q[i], d_n, slope, turned, a, root, scale
+                    grad_key, key, j, n_k[j], s_k[j], query, i, n_q[i], s_q[i], d_n, of_x, of_y, turned, a, root, scale
                 )
     return grad_key
 
 
-@_parallel
+@_loop
 def centroid_forward(
     u: Array, n_u: Array, s_u: Array, rowptr: Array, col: Array, weight: Array
 ) -> tuple[Array, Array, Array, Array]:
@@ -185,7 +186,7 @@ def centroid_forward(
     rows = rowptr.shape[0] - 1
     n = np.zeros((rows, u.shape[1]), np.float64)
     size, gap, largest = np.zeros(rows), np.ones(rows), np.ones(rows)
-    for i in prange(rows):
+    for i in range(rows):
         top = 0.0
         for e in range(rowptr[i], rowptr[i + 1]):
             top = max(top, np.float64(weight[e]))
@@ -231,18 +232,18 @@ def _spreading(u: Array, j: int, n_u: float, n: Array, i: int) -> float:
     return total / 2
 
 
-@_parallel
+@_loop
 def centroid_value(n: Array, size: Array, gap: Array, root: float) -> Array:
     """Normal coordinates ½ √β log((gap + 2S)/gap) n ``(N, d)``."""
     out = np.empty(n.shape, np.float64)
-    for i in prange(n.shape[0]):
+    for i in range(n.shape[0]):
         factor = root / 2 * math.log1p(2 * size[i] / gap[i])
         for c in range(n.shape[1]):
             out[i, c] = factor * n[i, c]
     return out
 
 
-@_parallel
+@_loop
 def centroid_backward_rows(
     u: Array, n_u: Array, s_u: Array, rowptr: Array, col: Array, n: Array, size: Array, gap: Array, largest: Array,
     root: float, grad: Array,
@@ -251,7 +252,7 @@ def centroid_backward_rows(
     grad_space = np.zeros(n.shape, np.float64)
     grad_gap, grad_root = np.zeros(n.shape[0]), np.zeros(n.shape[0])
     grad_weight = np.zeros(col.shape[0], np.float64)
-    for i in prange(n.shape[0]):
+    for i in range(n.shape[0]):
         if rowptr[i] == rowptr[i + 1]:
             continue
         along = 0.0
@@ -276,7 +277,7 @@ def centroid_backward_rows(
     return grad_space, grad_gap, grad_weight, grad_root
 
 
-@_parallel
+@_loop
 def centroid_backward_cols(
     u: Array, n_u: Array, s_u: Array, colptr: Array, row_t: Array, entry_t: Array, weight: Array, n: Array,
     largest: Array, grad_space: Array, grad_gap: Array, root: float,
@@ -284,7 +285,7 @@ def centroid_backward_cols(
     """Gradients in u ``(N, d)`` and in β by column ``(N,)``, the latter through the radii alone."""
     grad_u = np.zeros(u.shape, np.float64)
     grad_beta = np.zeros(u.shape[0])
-    for j in prange(u.shape[0]):
+    for j in range(u.shape[0]):
         inverse = 1 / max(n_u[j], TINY)
         grad_sinh, grad_decay = 0.0, 0.0
         for t in range(colptr[j], colptr[j + 1]):
