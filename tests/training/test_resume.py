@@ -21,9 +21,9 @@ SETTINGS = {
     "att_dropout": 0.2,
 }
 CHILD = """
-import sys, hyperboloid.training.fitting as fit
-fit.CHECKPOINT_EVERY = 0.05
-fit.fit("disease", out=sys.argv[1], resume=True, **eval(sys.argv[2]))
+import sys, hyperboloid, hyperboloid.training.runner as runner
+runner.CHECKPOINT_EVERY = 0.05
+hyperboloid.fit("disease", out=sys.argv[1], resume=True, **eval(sys.argv[2]))
 """
 
 

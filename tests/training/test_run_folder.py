@@ -12,7 +12,7 @@ import torch
 
 import hyperboloid
 from hyperboloid.errors import InputError
-from hyperboloid.training import fitting
+from hyperboloid.training import runner
 from hyperboloid.training.loop import Training
 
 FILES = {"config.json", "metrics.jsonl", "model.safetensors", "embeddings.parquet", "summary.json"}
@@ -138,7 +138,7 @@ def test_ctrl_c_amid_an_epoch_ends_it_first(tmp_path, monkeypatch):
 
 
 def test_a_second_ctrl_c_amid_an_epoch_keeps_the_last_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.setattr(fitting, "CHECKPOINT_EVERY", -1.0)
+    monkeypatch.setattr(runner, "CHECKPOINT_EVERY", -1.0)
     backward = Training._backward
 
     def interrupted(training):

@@ -33,7 +33,8 @@ def model_features(graph: Graph, settings: Settings, dtype: torch.dtype) -> Tens
     x = graph.x
     if x is not None and settings.normalize:
         x = F.normalize(x, p=1.0, dim=-1)
-    return None if x is None else x.to(dtype)
+    # a copy in torch's own, aligned memory: where rows start decides how a matrix product rounds
+    return None if x is None else x.to(dtype, copy=True)
 
 
 class Task(ABC):
