@@ -26,7 +26,7 @@ def trainings(data_dir: str | None, dim: int) -> dict[str, Training]:
     graph = load_graph("cora", data_dir=data_dir)
     settings = default_settings("lgcn", "link", "cora", dim=dim)
     sparse, dense = (LinkTask(graph, settings, 0, torch.float32, "cpu") for _ in range(2))
-    dense.x = model_features(graph, settings, torch.float32)
+    dense.x = model_features(graph, dense.normalize, torch.float32)
     made = {
         "LGCN": Training("lgcn", sparse, settings, 0),
         "LGCN, dense features": Training("lgcn", dense, settings, 0),

@@ -4,7 +4,6 @@
 
 Every entry of `defaults.json` for the task is trained on every graph below (split 0, one initialisation); printed is
 how far its validation score falls short of the best entry's, averaged over the graphs. No test score is computed.
-Whether features are scaled to unit sum is part of an entry, as it must be for a graph whose features are not known.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def search(cell: str, args: argparse.Namespace, rng: random.Random) -> None:
         shapes = [shapes[int(i)] for i in rest[0].split(",")]
     pairs = RUNS[: int(rest[1])] if len(rest) > 1 else RUNS
     graph = load_graph(dataset, data_dir=args.data_dir)
-    fixed = {"dim": int(dim), "epochs": args.epochs, "normalize": not dataset.startswith("disease")}
+    fixed = {"dim": int(dim), "epochs": args.epochs}
     for shape in shapes:
         grid = [dict(zip(NUMBERS[task_name], v, strict=True)) for v in itertools.product(*NUMBERS[task_name].values())]
         numbers = rng.sample(grid, min(args.count, len(grid)))
@@ -191,7 +191,7 @@ def search(cell: str, args: argparse.Namespace, rng: random.Random) -> None:
         for split, seed in pairs:
             task = get_task(task_name)(graph, settings[0], split, torch.float32, args.device)
             if isinstance(task.x, SparseFeatures):
-                task.x = model_features(graph, settings[0], torch.float32).to(args.device)
+                task.x = model_features(graph, task.normalize, torch.float32).to(args.device)
             for at in range(0, len(settings), args.batch):
                 part = settings[at : at + args.batch]
                 for k, result in enumerate(train(task, part, [seed] * len(part))):

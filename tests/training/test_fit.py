@@ -94,6 +94,15 @@ def test_stops_after_patience_and_keeps_the_best_epoch(tmp_path):
     assert experiment.best.score("test").metric == run["test"]
 
 
+def test_features_are_scaled_only_where_none_is_negative():
+    graph = load_graph("disease")
+    counts = dataclasses.replace(graph, x=graph.x.abs())
+    assert torch.equal(LinkTask(graph, Settings(), 0, F32, "cpu").x, graph.x)
+    sums = LinkTask(counts, Settings(), 0, F32, "cpu").x.sum(1)
+    torch.testing.assert_close(sums, torch.ones_like(sums))
+    assert torch.equal(LinkTask(counts, Settings(normalize=False), 0, F32, "cpu").x, counts.x)
+
+
 def test_weight_decay_spares_biases_and_curvatures():
     task = NodeTask(load_graph("disease"), Settings(), 0, F32, "cpu")
     training = Training("lgcn", task, Settings(weight_decay=0.1), 0)
@@ -128,7 +137,7 @@ def test_a_parameter_gone_bad_is_named():
 
 def test_named_graphs_have_settings_of_their_own_and_others_the_general_one():
     general = default_settings("lgcn", "link", "never seen")
-    assert default_settings("lgcn", "link", "disease_lp").normalize is False
+    assert default_settings("lgcn", "link", "disease_lp") != general
     assert general == default_settings("lgcn", "link", "another")
     assert default_settings("lgcn", "link", "cora", dim=8, lr=0.1) == dataclasses.replace(
         default_settings("lgcn", "link", "cora"), dim=8, lr=0.1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
@@ -39,6 +40,9 @@ def options(
 
 def main() -> None:
     """Run the command; 0 done, 1 failed, 2 bad input, 130 interrupted."""
+    # OpenMP's threads wait by spinning; on a machine that does something else too, that makes training several
+    # times slower. The variable is read when torch is imported, which no command has done yet.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         app(standalone_mode=True)
     except InputError as error:

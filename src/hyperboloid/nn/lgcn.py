@@ -105,21 +105,14 @@ class LGCNConv(nn.Module):
         return_attention_weights: bool = False,
     ) -> Tensor | tuple[Tensor, tuple[Tensor, Tensor]]:
         """Aggregate each node's neighbourhood; see the class for shapes."""
-        bipartite = isinstance(x, tuple)
-        source, target = x if isinstance(x, tuple) else (x, x)
-        u = self.lin(self._drop(source))
-        if not bipartite:
-            u_target: Tensor | None = u
-        elif target is not None:
-            u_target = self.lin(self._drop(target))
-        elif self.att is not None:
-            raise InputError("attention on a bipartite graph needs the features of the target nodes too.")
+        if isinstance(x, tuple):
+            if x[0] is None or x[1] is None:
+                raise InputError("a bipartite graph needs the features of its source and of its target nodes.")
+            u, u_target = (self.lin(self._drop(side)) for side in x)
         else:
-            u_target = None
-        num_targets = u.size(0) if u_target is None else u_target.size(0)
-        adj, weight = resolve_graph(
-            edge_index, edge_weight, (u.size(0), num_targets), self_loops=self.add_self_loops and not bipartite
-        )
+            u = u_target = self.lin(self._drop(x))
+        size, self_loops = (u.size(0), u_target.size(0)), self.add_self_loops and u_target is u
+        adj, weight = resolve_graph(edge_index, edge_weight, size, self_loops=self_loops)
 
         beta = self.curvature().to(u.dtype)
         alpha = self._attention(u_target, u, adj, beta)
@@ -133,13 +126,13 @@ class LGCNConv(nn.Module):
             return x.dropout(self.dropout, self.training)
         return None if x is None else dropout(x, self.dropout, self.training)
 
-    def _attention(self, u_target: Tensor | None, u: Tensor, adj: Adjacency, beta: Tensor) -> Tensor:
+    def _attention(self, u_target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor) -> Tensor:
         """Weights ``(E,)`` before the given ones; the centroid does not mind that dropout leaves sums below 1."""
         square = u_target is u
         keep = keep_mask(adj.row.shape, self.att_dropout, u.device) if self.training else None
         if keep is not None and square:
             keep = keep | (adj.row == adj.col)
-        if self.att is None or u_target is None:
+        if self.att is None:
             ones = u.new_ones(adj.row.shape)
             return ones if keep is None else ones * keep
         key = self.att(u)

@@ -95,7 +95,7 @@ class Run:
                     f"The model was trained on {self.graph.num_features} features per node, "
                     f"but graph '{graph.name}' has {graph.num_features}."
                 )
-        x = compress(model_features(graph, self.config.settings, self.config.torch_dtype))
+        x = compress(model_features(graph, self.task.normalize, self.config.torch_dtype))
         weight = None if graph.edge_weight is None else graph.edge_weight.to(self.config.torch_dtype)
         out: Tensor = self.encoder(x, graph.edge_index, weight)
         return out

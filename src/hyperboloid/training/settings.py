@@ -23,7 +23,7 @@ class Settings(ModelSettings):
         epochs: at most so many.
         patience: stop after so many epochs without a better validation score.
         distance: which squared distance decodes links, the intrinsic one or the paper's Lorentzian one.
-        normalize: scale each node's features to sum to 1 in absolute value.
+        normalize: scale each node's features to sum to 1; None does so if no feature is negative (counts, TF-IDF).
     """
 
     lr: float = ranged(0.01, 0.0)
@@ -31,7 +31,7 @@ class Settings(ModelSettings):
     epochs: int = ranged(2000, 1)
     patience: int = ranged(100, 1)
     distance: str = one_of("intrinsic", "intrinsic", "lorentz")
-    normalize: bool = True
+    normalize: bool | None = None
 
 
 def check_names(given: Iterable[str]) -> None:

@@ -28,10 +28,10 @@ class Score(NamedTuple):
     negative_loss: float
 
 
-def model_features(graph: Graph, settings: Settings, dtype: torch.dtype) -> Tensor | None:
+def model_features(graph: Graph, normalize: bool, dtype: torch.dtype) -> Tensor | None:
     """The features as the model gets them, scaled to unit L1 norm if asked ``(N, k)``."""
     x = graph.x
-    if x is not None and settings.normalize:
+    if x is not None and normalize:
         x = F.normalize(x, p=1.0, dim=-1)
     # a copy in torch's own, aligned memory: where rows start decides how a matrix product rounds
     return None if x is None else x.to(dtype, copy=True)
@@ -54,7 +54,11 @@ class Task(ABC):
     def __init__(self, graph: Graph, settings: Settings, split: int, dtype: torch.dtype, device: str) -> None:
         self.graph = graph
         self.device = torch.device(device)
-        x = compress(model_features(graph, settings, dtype))
+        #: whether features are scaled, here and on any other graph the model is shown
+        self.normalize = settings.normalize is True or (
+            settings.normalize is None and graph.x is not None and bool((graph.x >= 0).all())
+        )
+        x = compress(model_features(graph, self.normalize, dtype))
         self.x: Features = None if x is None else x.to(self.device)
         self.in_channels = graph.num_nodes if graph.x is None else graph.num_features
         self.dtype = dtype
