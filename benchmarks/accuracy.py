@@ -38,7 +38,7 @@ def measure(row: tuple, runs: Path, data_dir: str | None) -> dict:
         dataset, task=task, dim=dim, split=list(splits), seeds=seeds, data_dir=data_dir, out=folder, resume=True
     )
     summary = result.summary
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
     by_split = {
         str(s): [r["test"] for r in summary["runs"] if r["split"] == s] for s in result.config.splits
     }  # fmt: skip

@@ -74,6 +74,7 @@ class Scores(torch.nn.Module):
 def batched_auc(logits: torch.Tensor, positives: int) -> torch.Tensor:
     negative = logits[:, positives:].sort(dim=1).values.contiguous()
     positive = logits[:, :positives].contiguous()
+    positive = positive.nan_to_num(-math.inf)  # a model that diverged ranks nothing rightly
     below = torch.searchsorted(negative, positive) + torch.searchsorted(negative, positive, right=True)
     return below.double().mean(1) / (2 * negative.size(1))
 

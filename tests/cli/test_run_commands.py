@@ -76,10 +76,10 @@ def test_predict_refuses_another_number_of_features(cli, own_graph, tmp_path):
     edges = tmp_path / "other" / "edges.csv"
     wider = cli("predict", "run", "--graph", edges, "--features", tmp_path / "other" / "features.csv", "--out", "p.csv")
     assert wider.code == 2
-    assert "trained on 3 features per node, but graph 'edges' has 5" in wider.error
+    assert "trained on 3 features per node, but graph 'edges.csv' has 5" in wider.error
     none = cli("predict", "run", "--graph", edges, "--out", "p.csv")
     assert none.code == 2
-    assert "but graph 'edges' has 0" in none.error
+    assert "but graph 'edges.csv' has 0" in none.error
     assert not (tmp_path / "p.csv").exists()
 
 

@@ -10,7 +10,6 @@ from hyperboloid.errors import InputError
 from hyperboloid.graphs.generators import disease
 from hyperboloid.graphs.graph import Graph
 from hyperboloid.graphs.splits import (
-    LinkSplit,
     NegativeSampler,
     NodeSplit,
     NonEdges,
@@ -196,13 +195,6 @@ class TestSplitLinks:
         with pytest.raises(InputError, match="sum to less than 1"):
             split_links(random_graph(20, 40), val_share=val, test_share=test)
 
-    def test_to_device(self):
-        split = split_links(random_graph(20, 40, weighted=True))
-        moved = split.to("meta")
-        assert isinstance(moved, LinkSplit)
-        assert len(tensors(moved)) == 7
-        assert all(t.device.type == "meta" for t in tensors(moved))
-
     def test_pubmed_is_quick(self, data_dir):
         from hyperboloid.graphs.datasets import load_dataset
 
@@ -238,7 +230,7 @@ class TestNegativeSampler:
 
     def test_seeded_by_its_generator_alone(self):
         split = split_links(random_graph(100, 400))
-        sampler = NegativeSampler(split.train, 100, device="cpu")
+        sampler = NegativeSampler(split.train, 100)
         before = torch.random.get_rng_state()
         generator = torch.Generator().manual_seed(3)
         first, second = sampler.sample(50, generator), sampler.sample(50, generator)

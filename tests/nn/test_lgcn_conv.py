@@ -300,3 +300,15 @@ def test_training_works_after_inference_on_the_same_graph():
     out = conv(x, edges)
     out.sum().backward()
     assert torch.equal(out, expected)
+
+
+@pytest.mark.parametrize("edges", [[[0, 50], [1, 2]], [[0, 1], [1, 7]], [[-1, 1], [0, 2]]])
+def test_nodes_that_are_not_there_are_refused(edges):
+    with pytest.raises(InputError, match="nodes outside 0 to 4"):
+        LGCNConv(4, 3)(torch.randn(5, 4), torch.tensor(edges))
+
+
+def test_a_graph_of_another_size_is_refused():
+    adj = Adjacency.from_edges(torch.tensor([0]), torch.tensor([1]), (9, 9), self_loops=True)
+    with pytest.raises(InputError, match="9 source and 9 target nodes"):
+        LGCNConv(4, 3)(torch.randn(5, 4), adj)

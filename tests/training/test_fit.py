@@ -94,10 +94,12 @@ def test_stops_after_patience_and_keeps_the_best_epoch(tmp_path):
     assert experiment.best.score("test").metric == run["test"]
 
 
-def test_features_are_scaled_only_where_none_is_negative():
+def test_features_are_scaled_only_where_they_look_like_counts():
     graph = load_graph("disease")
-    counts = dataclasses.replace(graph, x=graph.x.abs())
-    assert torch.equal(LinkTask(graph, Settings(), 0, F32, "cpu").x, graph.x)
+    ages = dataclasses.replace(graph, x=graph.x.abs())
+    counts = dataclasses.replace(graph, x=torch.where(graph.x > 0.5, graph.x, 0).index_fill(1, torch.tensor(0), 0.5))
+    for plain in (graph, ages):
+        assert torch.equal(LinkTask(plain, Settings(), 0, F32, "cpu").x, plain.x)
     sums = LinkTask(counts, Settings(), 0, F32, "cpu").x.sum(1)
     torch.testing.assert_close(sums, torch.ones_like(sums))
     assert torch.equal(LinkTask(counts, Settings(normalize=False), 0, F32, "cpu").x, counts.x)

@@ -29,7 +29,7 @@ def twins(tmp_path_factory):
 
 def all_pairs(run):
     """(probability, u, v) of each pair without an edge, the likeliest first, ties in the order of (u, v)."""
-    graph, z = run.graph, run.encode()
+    graph, z = run.graph, run.encode(run.graph)
     edges = {tuple(edge) for edge in graph.edge_index.t().tolist()}
     pairs = [(u, v) for u in range(graph.num_nodes) for v in range(u + 1, graph.num_nodes) if (u, v) not in edges]
     decoder = FermiDirac(run.config.settings.distance)
@@ -61,7 +61,7 @@ def test_no_more_links_than_pairs_without_one(run):
 @pytest.mark.parametrize("top", [1, 10, 200])
 def test_chunks_do_not_matter(run, monkeypatch, at_once, top):
     whole = predict_links(run, top)
-    monkeypatch.setattr(predict, "PAIRS_AT_ONCE", at_once)
+    monkeypatch.setattr(predict, "COORDINATES_AT_ONCE", at_once * run.config.settings.dim)
     chunked = predict_links(run, top)
     assert listed(chunked) == listed(whole)
     torch.testing.assert_close(chunked.probability, whole.probability)
@@ -74,7 +74,7 @@ def test_equally_likely_pairs_come_in_their_order_whatever_the_chunks(twins, mon
     for value in set(whole.probability.tolist()):
         tied = [pair for pair, p in zip(listed(whole), whole.probability.tolist(), strict=True) if p == value]
         assert tied == sorted(tied)
-    monkeypatch.setattr(predict, "PAIRS_AT_ONCE", 60)
+    monkeypatch.setattr(predict, "COORDINATES_AT_ONCE", 60 * twins.config.settings.dim)
     assert listed(predict_links(twins, top)) == listed(whole)
 
 

@@ -1,5 +1,6 @@
 """What lies in a run folder, and that reading it never runs anything."""
 
+import dataclasses
 import json
 import os
 import pickle
@@ -12,6 +13,7 @@ import torch
 
 import hyperboloid
 from hyperboloid.errors import InputError
+from hyperboloid.graphs import load_graph
 from hyperboloid.training import runner
 from hyperboloid.training.loop import Training
 
@@ -165,3 +167,32 @@ def test_a_run_killed_before_its_config_was_there_resumes(tmp_path, left):
     for name in left:
         (folder / name).write_bytes(b"{")
     assert hyperboloid.fit("karate", dim=4, epochs=1, out=folder, resume=True).summary["epochs"] == 1
+
+
+def test_a_float64_run_is_read_back_to_the_last_bit(tmp_path):
+    from safetensors.torch import load_file
+
+    run = hyperboloid.fit("karate", dim=4, epochs=3, dtype="float64", out=tmp_path / "run").best
+    stored = load_file(tmp_path / "run" / "model.safetensors")
+    for name, tensor in run.encoder.state_dict().items():
+        assert tensor.dtype == torch.float64
+        assert torch.equal(tensor, stored[name])
+
+
+def test_a_graph_with_one_fixed_split_is_not_split_several_times(tmp_path):
+    graph = load_graph("karate")
+    parts = {"train": torch.tensor([0, 33]), "val": torch.tensor([1, 32]), "test": torch.tensor([2, 31])}
+    given = dataclasses.replace(graph, masks={"public": parts})
+    with pytest.raises(InputError, match="one fixed split"):
+        hyperboloid.fit(given, task="node", split=[0, 1], epochs=2, out=tmp_path / "run")
+    run = hyperboloid.fit(given, task="node", epochs=2, out=tmp_path / "run").best
+    assert run.summary["split_name"] == "public"
+
+
+@pytest.mark.parametrize("part", ["train", "val", "test"])
+def test_a_given_split_with_an_empty_part_is_refused(tmp_path, part):
+    parts = {"train": torch.tensor([0, 33]), "val": torch.tensor([1, 32]), "test": torch.tensor([2, 31])}
+    given = dataclasses.replace(load_graph("karate"), masks={"public": parts | {part: torch.tensor([], dtype=int)}})
+    with pytest.raises(InputError, match="has an empty part"):
+        hyperboloid.fit(given, task="node", out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

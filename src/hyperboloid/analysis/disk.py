@@ -45,11 +45,9 @@ def geodesic(a: np.ndarray, b: np.ndarray, steps: int = 16) -> np.ndarray:
 
 def draw_disk(run: Run, path: Path) -> None:
     """Draw a run's embeddings to a PNG or SVG file; nodes coloured by label, else by degree."""
-    import matplotlib
-
-    matplotlib.use("Agg")
     from matplotlib.collections import LineCollection
     from matplotlib.figure import Figure
+    from matplotlib.patches import Circle
 
     encoder, graph = run.encoder, run.graph
     with torch.no_grad():
@@ -65,7 +63,7 @@ def draw_disk(run: Run, path: Path) -> None:
     axes.set_axis_off()
     axes.set_xlim(-1.03, 1.03)
     axes.set_ylim(-1.03, 1.03)
-    axes.add_patch(matplotlib.patches.Circle((0, 0), 1, fill=False, color="0.4", linewidth=1))
+    axes.add_patch(Circle((0, 0), 1, fill=False, color="0.4", linewidth=1))
     faint = min(0.6, 600 / max(1, ends.shape[1]) + 0.04)
     arcs = geodesic(points[ends[0]], points[ends[1]])
     axes.add_collection(LineCollection(list(arcs), colors="0.5", linewidths=0.5, alpha=faint, zorder=1))

@@ -22,7 +22,7 @@ def command(run: RunArgument, as_json: Json = False) -> None:
         typer.echo(run_line(one))
     typer.echo(
         f"{summary['model']} on {summary['dataset']}, {summary['task']}: test {summary['metric']} "
-        f"{percent(summary['test_mean'], summary['test_std'])} %"
+        f"{percent(summary['test_mean'], summary['test_std'] if len(scored) > 1 else None)} %"
     )
     if as_json:
         typer.echo(json.dumps(summary))

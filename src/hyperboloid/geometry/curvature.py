@@ -61,6 +61,12 @@ class Curvature(nn.Module):
 BetaLike = float | Tensor | Curvature
 
 
+def check_beta(beta: BetaLike) -> None:
+    """Refuse a number that is no β."""
+    if isinstance(beta, (int, float)) and not beta > 0:
+        raise InputError(f"beta must be positive, not {beta}: the curvature is -1/beta.")
+
+
 def beta_tensor(beta: BetaLike, like: Tensor) -> Tensor:
     """β as a tensor with the dtype and device of ``like``."""
     if isinstance(beta, Curvature):

@@ -7,8 +7,6 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from hyperboloid.errors import InputError
-
 from .curvature import BetaLike, beta_tensor
 from .normal import NormalCoordinates, log0_of_space
 from .numerics import max_radius, polar, sinhc
@@ -30,8 +28,6 @@ class Lorentz:
     """
 
     def __init__(self, beta: BetaLike = 1.0) -> None:
-        if isinstance(beta, (int, float)) and not beta > 0:
-            raise InputError(f"beta must be positive, not {beta}: the curvature is -1/beta.")
         self._beta = beta
         #: the same space in normal coordinates
         self.normal = NormalCoordinates(beta)

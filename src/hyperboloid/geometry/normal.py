@@ -10,7 +10,7 @@ from torch import Tensor
 
 from .centroid import centroid
 from .chord import chord, differences
-from .curvature import BetaLike, beta_tensor
+from .curvature import BetaLike, beta_tensor, check_beta
 from .numerics import arc, asinh, max_chord, max_radius, polar, scaled_norm, sinhc, tiny
 
 
@@ -28,6 +28,7 @@ class NormalCoordinates:
     """
 
     def __init__(self, beta: BetaLike) -> None:
+        check_beta(beta)
         self._beta = beta
 
     def dist(self, u: Tensor, v: Tensor) -> Tensor:

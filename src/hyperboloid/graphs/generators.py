@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 
 from hyperboloid.errors import InputError
+from hyperboloid.graphs.build import build_graph
 from hyperboloid.graphs.graph import Graph
 
 MIN_CHILDREN, MAX_CHILDREN = 2, 6
@@ -69,15 +69,8 @@ def disease(seed: int = 0, *, num_nodes: int = 1044, num_features: int = 11) -> 
     x = np.column_stack([measured, _places(parent, generations)])
 
     node = np.arange(1, num_nodes)
-    edges = np.concatenate([np.stack([parent[1:], node]), np.stack([node, parent[1:]])], axis=1)
-    edges = edges[:, np.lexsort((edges[1], edges[0]))]
-    return Graph(
-        name="disease",
-        edge_index=torch.from_numpy(edges),
-        num_nodes=num_nodes,
-        x=torch.from_numpy(x).to(torch.float32),
-        y=torch.from_numpy(infected).to(torch.int64),
-        class_names=["healthy", "infected"],
+    return build_graph(
+        "disease", parent[1:], node, num_nodes, x=x, y=infected.astype(np.int64), class_names=["healthy", "infected"]
     )
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
-import torch
 from torch import Tensor
 
 UNLABELLED = -1
@@ -60,7 +59,7 @@ class Graph:
 
     @cached_property
     def checksum(self) -> str:
-        """SHA-256 of everything a model can see: edges, weights, features, labels."""
+        """SHA-256 of everything a run depends on: edges, weights, features, labels, given splits."""
         digest = hashlib.sha256(str(self.num_nodes).encode())
         for name in ("edge_index", "edge_weight", "x", "y"):
             tensor = getattr(self, name)
@@ -68,22 +67,12 @@ class Graph:
             if tensor is not None:
                 digest.update(str(tuple(tensor.shape)).encode())
                 digest.update(tensor.contiguous().numpy().tobytes())
+        for mask, parts in sorted(self.masks.items()):
+            for part, nodes in sorted(parts.items()):
+                digest.update(f"{mask}.{part}".encode())
+                digest.update(nodes.contiguous().numpy().tobytes())
         return digest.hexdigest()
 
     def id_of(self, node: int) -> str:
         """The user's name of a node."""
         return str(node) if self.node_ids is None else self.node_ids[node]
-
-    def to(self, device: torch.device | str) -> Graph:
-        """The same graph with its tensors on ``device``."""
-
-        def move(t: Tensor | None) -> Tensor | None:
-            return None if t is None else t.to(device)
-
-        return replace(
-            self,
-            edge_index=self.edge_index.to(device),
-            x=move(self.x),
-            y=move(self.y),
-            edge_weight=move(self.edge_weight),
-        )

@@ -75,7 +75,7 @@ def _opened(source: Any) -> tuple[str, Any]:
         path = Path(source).expanduser()
         return path.name, _read_file(path)
     if _is_instance(source, "networkx", "Graph"):
-        return str(source.graph.get("name") or "graph"), source
+        return "graph", source
     if _is_instance(source, "torch_geometric.data", "Data") or _is_sparse(source):
         return "graph", source
     raise InputError(

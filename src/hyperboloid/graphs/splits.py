@@ -67,12 +67,10 @@ class NegativeSampler:
     Args:
         train: ``(2, T)`` int64 training edges, each once as u < v.
         num_nodes: nodes of the graph.
-        device: where the pairs are drawn; by default where ``train`` is.
     """
 
-    def __init__(self, train: Tensor, num_nodes: int, device: torch.device | str | None = None) -> None:
-        self.device = train.device if device is None else torch.device(device)
-        self._non_edges = NonEdges(train.to(self.device), num_nodes)
+    def __init__(self, train: Tensor, num_nodes: int) -> None:
+        self._non_edges = NonEdges(train, num_nodes)
         if self._non_edges.count == 0:
             raise InputError(
                 f"all pairs of the {num_nodes} nodes are training edges, so there are no negatives to draw"
@@ -83,9 +81,9 @@ class NegativeSampler:
 
         Args:
             count: how many.
-            generator: the source of randomness, on the sampler's device.
+            generator: the source of randomness.
         """
-        k = torch.randint(self._non_edges.count, (count,), generator=generator, device=self.device)
+        k = torch.randint(self._non_edges.count, (count,), generator=generator)
         return self._non_edges[k]
 
 
@@ -112,18 +110,6 @@ class LinkSplit:
     val_neg: Tensor
     test_neg: Tensor
 
-    def to(self, device: torch.device | str) -> LinkSplit:
-        """The same split with its tensors on ``device``."""
-        return LinkSplit(
-            edge_index=self.edge_index.to(device),
-            edge_weight=None if self.edge_weight is None else self.edge_weight.to(device),
-            train=self.train.to(device),
-            val=self.val.to(device),
-            test=self.test.to(device),
-            val_neg=self.val_neg.to(device),
-            test_neg=self.test_neg.to(device),
-        )
-
 
 def split_links(graph: Graph, seed: int = 0, *, val_share: float = 0.05, test_share: float = 0.10) -> LinkSplit:
     """Split the undirected edges at random, by default into 85 % training, 5 % validation and 10 % test.
@@ -147,7 +133,7 @@ def split_links(graph: Graph, seed: int = 0, *, val_share: float = 0.05, test_sh
             f"the shares of validation and test edges must be positive and sum to less than 1, "
             f"not {val_share} and {test_share}"
         )
-    edge_index = graph.edge_index.cpu()
+    edge_index = graph.edge_index
     pairs = edge_index[:, edge_index[0] < edge_index[1]]
     num_edges = pairs.size(1)
     num_val = max(1, int(val_share * num_edges))
@@ -174,13 +160,13 @@ def split_links(graph: Graph, seed: int = 0, *, val_share: float = 0.05, test_sh
     kept = torch.isin(pair_rank(edge_index.sort(0).values), pair_rank(train))
     return LinkSplit(
         edge_index=edge_index[:, kept],
-        edge_weight=None if graph.edge_weight is None else graph.edge_weight.cpu()[kept],
+        edge_weight=None if graph.edge_weight is None else graph.edge_weight[kept],
         train=train,
         val=val,
         test=test,
         val_neg=negatives[:, :num_val],
         test_neg=negatives[:, num_val:],
-    ).to(graph.edge_index.device)
+    )
 
 
 def _distinct(high: int, count: int, generator: torch.Generator) -> Tensor:
@@ -234,7 +220,7 @@ def split_nodes(graph: Graph, seed: int = 0, *, masks: str | None = None) -> Nod
         InputError: when ``masks`` is unknown, or when the graph has no labels, only one class, or too few
             labelled nodes for three parts.
     """
-    y = torch.empty(0, dtype=torch.int64) if graph.y is None else graph.y.cpu()
+    y = torch.empty(0, dtype=torch.int64) if graph.y is None else graph.y
     labelled = (y != UNLABELLED).nonzero().squeeze(1)
     if labelled.numel() == 0:
         raise InputError(f"graph '{graph.name}' has no labels to learn from: give --labels")
@@ -248,8 +234,13 @@ def split_nodes(graph: Graph, seed: int = 0, *, masks: str | None = None) -> Nod
         raise InputError(f"graph '{graph.name}' has no node split named '{masks}' (it came with: {available})")
     chosen = masks or ("public" if "public" in graph.masks else None)
     if chosen is not None:
-        parts = (graph.masks[chosen][part].cpu().sort().values for part in ("train", "val", "test"))
+        parts = (graph.masks[chosen][part].sort().values for part in ("train", "val", "test"))
         train, val, test = (nodes[y[nodes] != UNLABELLED] for nodes in parts)
+        together = torch.cat([train, val, test])
+        if not (train.numel() and val.numel() and test.numel()) or together.unique().numel() < together.numel():
+            raise InputError(
+                f"the node split '{chosen}' of graph '{graph.name}' has an empty part, or a node in two parts"
+            )
         return NodeSplit(train, val, test, chosen)
 
     generator = torch.Generator().manual_seed(seed)

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
+from hyperboloid.errors import InputError
+
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:
@@ -44,6 +46,11 @@ class Adjacency:
         """
         num_cols, num_rows = size
         source, target = source.long(), target.long()
+        for name, nodes, count in (("source", source, num_cols), ("target", target, num_rows)):
+            if nodes.numel() and not (int(nodes.min()) >= 0 and int(nodes.max()) < count):
+                raise InputError(
+                    f"the graph names {name} nodes outside 0 to {count - 1}, the nodes that have features."
+                )
         num_given = source.numel()
         if self_loops:
             has_loop = torch.zeros(num_rows, dtype=torch.bool, device=source.device)
@@ -82,16 +89,30 @@ class _Cached(NamedTuple):
 _cache: WeakTensorKeyDictionary = WeakTensorKeyDictionary()
 
 
-def cached_adjacency(edge_index: Tensor, size: tuple[int, int], *, self_loops: bool) -> Adjacency:
-    """The :class:`Adjacency` of a ``(2, E)`` edge list, sorted once for as long as the tensor lives unchanged."""
-    if edge_index.is_inference():  # inference tensors count no versions, so a change could not be noticed
-        return Adjacency.from_edges(edge_index[0], edge_index[1], size, self_loops=self_loops)
-    entry = _cache.get(edge_index)
-    if entry is None or entry.version != edge_index._version:
-        entry = _Cached(edge_index._version, {})
-        _cache[edge_index] = entry
+def cached_adjacency(graph: Tensor, size: tuple[int, int], *, self_loops: bool) -> Adjacency:
+    """The :class:`Adjacency` of a graph, sorted once for as long as the tensor lives unchanged.
+
+    Args:
+        graph: ``(2, E)`` edge list (source, target), or a sparse CSR matrix (row = target).
+        size: number of source and of target nodes.
+        self_loops: add missing self loops.
+    """
+    if graph.is_inference():  # inference tensors count no versions, so a change could not be noticed
+        return Adjacency.from_edges(*_ends(graph), size, self_loops=self_loops)
+    entry = _cache.get(graph)
+    if entry is None or entry.version != graph._version:
+        entry = _Cached(graph._version, {})
+        _cache[graph] = entry
     key = (*size, self_loops)
     if key not in entry.adjacencies:
         with torch.inference_mode(False):  # what is first asked for in inference mode must serve training later
-            entry.adjacencies[key] = Adjacency.from_edges(edge_index[0], edge_index[1], size, self_loops=self_loops)
+            entry.adjacencies[key] = Adjacency.from_edges(*_ends(graph), size, self_loops=self_loops)
     return entry.adjacencies[key]
+
+
+def _ends(graph: Tensor) -> tuple[Tensor, Tensor]:
+    """Source and target of every edge."""
+    if graph.layout == torch.strided:
+        return graph[0], graph[1]
+    rows = torch.arange(graph.size(0), device=graph.device)
+    return graph.col_indices(), torch.repeat_interleave(rows, graph.crow_indices().diff())

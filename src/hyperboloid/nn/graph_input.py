@@ -31,9 +31,10 @@ def resolve_graph(
         adj = cached_adjacency(edges, size, self_loops=self_loops)
     else:
         csr = graph if graph.layout == torch.sparse_csr else graph.to_sparse_csr()
-        target = torch.repeat_interleave(torch.arange(csr.size(0), device=csr.device), csr.crow_indices().diff())
-        adj = Adjacency.from_edges(csr.col_indices(), target, size, self_loops=self_loops)
+        adj = cached_adjacency(csr, size, self_loops=self_loops)
         edge_weight = csr.values() if edge_weight is None else edge_weight
+    if (adj.num_cols, adj.num_rows) != size:
+        raise InputError(f"the graph has {adj.num_cols} source and {adj.num_rows} target nodes, the features {size}.")
     if edge_weight is None:
         return adj, None
     if edge_weight.numel() != adj.num_given:

@@ -54,7 +54,8 @@ class LGCNConv(nn.Module):
         - input: nodes ``(N, in_channels)`` or a pair ``(N_src, in_channels), (N_dst, in_channels)`` for a bipartite
           graph, sparse :class:`SparseFeatures`, or None for one-hot features; the graph as edge index ``(2, E)``,
           ``EdgeIndex``, torch.sparse ``adj_t`` or :class:`Adjacency`; edge weights ``(E,)``
-        - output: ``(N, out_channels)``, with ``return_attention_weights=True`` also ``((2, E'), (E',))``
+        - output: ``(N, out_channels)``, with ``return_attention_weights=True`` also ``((2, E'), (E',))``: the edges
+          with self loops, by target and source, and their weights, the given (non-negative) ones multiplied in
     """
 
     def __init__(
@@ -86,7 +87,11 @@ class LGCNConv(nn.Module):
         self.att: TangentLinear | None = None
         if attention:
             self.att = TangentLinear(
-                out_channels, att_dim or out_channels, bias=False, gain=ATTENTION_GAIN, drop_connect=drop_connect
+                out_channels,
+                out_channels if att_dim is None else att_dim,
+                bias=False,
+                gain=ATTENTION_GAIN,
+                drop_connect=drop_connect,
             )
 
     def reset_parameters(self) -> None:
@@ -157,7 +162,8 @@ class LGCN(Encoder):
             that confines all embeddings to one orthant, so it is off by default.
         beta: β of every layer and of the output to start from.
         train_beta: learn them.
-        input_beta: the features are points ``(N, k+1)`` of H^{k,β'} with this β' (section 4.1); None: Euclidean.
+        input_beta: the features are points ``(N, in_channels + 1)`` of H^{in_channels,β'} with this β' (section 4.1);
+            None for Euclidean features.
         **layer: further arguments of :class:`LGCNConv`.
     """
 
@@ -177,7 +183,11 @@ class LGCN(Encoder):
     ) -> None:
         if num_layers < 1:
             raise InputError(f"num_layers must be at least 1, not {num_layers}.")
-        widths = [in_channels] + [hidden_channels] * (num_layers - 1) + [out_channels or hidden_channels]
+        widths = (
+            [in_channels]
+            + [hidden_channels] * (num_layers - 1)
+            + [hidden_channels if out_channels is None else out_channels]
+        )
         super().__init__(
             [LGCNConv(k, d, beta=beta, train_beta=train_beta, **layer) for k, d in pairwise(widths)],
             activation=activation,

@@ -18,11 +18,9 @@ class Model:
 
     Attributes:
         path: ``module:class`` of the encoder; the class has ``from_settings(in_channels, out_channels, settings)``.
-        summary: one line for lists.
     """
 
     path: str
-    summary: str
 
     def load(self) -> type[Encoder]:
         """Import the encoder's class."""
@@ -32,7 +30,7 @@ class Model:
 
 
 MODELS: dict[str, Model] = {
-    "lgcn": Model("hyperboloid.nn.lgcn:LGCN", "Lorentzian graph convolutional network (Zhang et al. 2021)"),
+    "lgcn": Model("hyperboloid.nn.lgcn:LGCN"),
 }
 
 

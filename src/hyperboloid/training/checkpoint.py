@@ -82,9 +82,10 @@ def _load(path: Path, training: Training) -> None:
         index, key = name.split(".", 1)
         optimizer["state"].setdefault(int(index), {})[key] = tensor
     training.optimizer.load_state_dict(optimizer)
-    for name, value in counters.items():
-        setattr(training, name, value)
-    training.best = Score(*counters["best"])
+    training.epoch, training.best_epoch = int(counters["epoch"]), int(counters["best_epoch"])
+    training.seconds, training.best = float(counters["seconds"]), Score(*counters["best"])
+    if groups["best"].keys() != groups["model"].keys():
+        raise ValueError("the best parameters are not those of this model")
 
 
 def copy_state(module: torch.nn.Module) -> dict[str, Tensor]:

@@ -1,4 +1,4 @@
-"""What a run folder's ``config.json`` says: everything needed to repeat the run."""
+"""What a run folder's ``config.json`` says: with the graph stored beside it, all that a run depends on."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Config:
 
     def to_json(self) -> dict[str, Any]:
         """As written to ``config.json``, with the versions of what computed it."""
-        versions = {name: version(name) for name in ("torch", "torch_geometric", "numpy")}
+        versions = {name: version(name) for name in ("torch", "torch_geometric", "numpy", "numba")}
         return {
             "format": FORMAT,
             **dataclasses.asdict(self),

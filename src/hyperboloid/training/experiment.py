@@ -16,10 +16,10 @@ from hyperboloid.graphs import Graph
 from hyperboloid.graphs.store import read_stored_graph
 from hyperboloid.nn import Encoder
 from hyperboloid.nn.features import compress
-from hyperboloid.nn.registry import get_model
 
 from .config import Config, read_config
-from .tasks import LinkTask, Part, Score, Task, get_task, model_features
+from .loop import build_encoder
+from .tasks import Part, Score, Task, get_task, model_features
 
 
 class Run:
@@ -63,17 +63,14 @@ class Run:
         from safetensors import SafetensorError
         from safetensors.torch import load
 
-        settings, graph = self.config.settings, self.graph
-        width = graph.num_nodes if graph.x is None else graph.num_features
-        out = settings.dim if self.config.task == LinkTask.name else graph.num_classes
-        encoder = get_model(self.config.model).load().from_settings(width, out, settings)
+        encoder = build_encoder(self.config.model, self.task, self.config.settings, self.seed)
         path = self.folder / "model.safetensors"
         try:
             encoder.load_state_dict(load(path.read_bytes()))
         except (OSError, SafetensorError, RuntimeError, ValueError, KeyError) as error:
             reason = str(error).splitlines()[-1].strip().rstrip(".")  # torch lists what differs, below a heading
             raise InputError(f"{path} does not hold this run's parameters: {reason}.") from error
-        return encoder.to(self.config.torch_dtype).eval()
+        return encoder.eval()
 
     @torch.no_grad()
     def score(self, part: Part) -> Score:
@@ -82,11 +79,13 @@ class Run:
 
     @torch.no_grad()
     def encode(self, graph: Graph | None = None) -> Tensor:
-        """Output of the encoder on *all* edges of a graph ``(N, out_channels)``; the run's own graph by default.
+        """Output of the encoder ``(N, out_channels)``, as it was evaluated: validation and test edges stay hidden.
 
-        Another graph needs features, as many as the one trained on.
+        With a graph given, messages pass along all its edges (the run's own ``graph`` may be given too). Another one
+        needs features, as many as the one trained on.
         """
-        graph = graph or self.graph
+        if graph is None:
+            return self.task.encode(self.encoder)
         if graph is not self.graph:
             if self.graph.x is None:
                 raise InputError("This model learned an embedding per node, without features: it knows no other graph.")

@@ -86,6 +86,8 @@ def fit(
 
     # everything that can be wrong with the input shows here, before anything is written
     first = task_for(config.splits[0])
+    if len(config.splits) > 1 and task_for(config.splits[1]).split_name == first.split_name:
+        raise InputError(f"'{graph.name}' comes with one fixed split: give one --split, and --seeds for more runs.")
     build_encoder(model, first, config.settings, config.seeds[0])
     try:
         folder = _open_folder(out, config, resume, Path(graph.name).stem)
@@ -102,7 +104,8 @@ def _train_all(
     folder: Path, config: Config, graph: Graph, task_for: Callable[[int], Task], first: Task, progress: Progress | None
 ) -> None:
     """Fill a run folder: one run for each split and seed, and their summary."""
-    write_json(folder / "config.json", config.to_json())
+    if not (folder / "config.json").exists():
+        write_json(folder / "config.json", config.to_json())
     if not (folder / "graph.safetensors").exists():
         write_atomically(folder / "graph.safetensors", graph_to_bytes(graph))
 

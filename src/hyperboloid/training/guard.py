@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ def finite(tensors: list[Tensor]) -> bool:
     return all(bool(torch.isfinite(t).all()) for t in tensors)
 
 
-def blame(encoder: nn.Module, rerun: Any, epoch: int) -> TrainingError:
+def blame(encoder: nn.Module, rerun: Callable[[], object], epoch: int) -> TrainingError:
     """Run the failed step once more and name the first parameter or layer that holds a non-finite number.
 
     Args:

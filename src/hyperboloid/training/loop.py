@@ -16,7 +16,7 @@ from hyperboloid.nn.registry import get_model
 from .checkpoint import copy_state
 from .guard import blame, finite
 from .settings import Settings
-from .tasks import Score, Task
+from .tasks import Part, Score, Task
 
 
 class Training:
@@ -59,6 +59,8 @@ class Training:
             raise blame(self.encoder, self._backward, self.epoch)
         self.optimizer.step()
         score = self.score("val")
+        if not math.isfinite(score.negative_loss):
+            raise blame(self.encoder, self._backward, self.epoch)
         if score > self.best:
             self.best, self.best_epoch, self.best_state = score, self.epoch, copy_state(self.encoder)
         return {
@@ -78,7 +80,7 @@ class Training:
         return float(loss.detach())
 
     @torch.no_grad()
-    def score(self, part: Any) -> Score:
+    def score(self, part: Part) -> Score:
         """Score of the present parameters."""
         self.encoder.eval()
         return self.task.score(self.encoder, part)

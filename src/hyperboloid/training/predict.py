@@ -9,12 +9,12 @@ from torch import Tensor
 
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
-from hyperboloid.nn import FermiDirac
 
 from .experiment import Run
+from .tasks import LinkTask
 
-#: Pairs scored at a time: bounds the memory of a search over all N² pairs.
-PAIRS_AT_ONCE = 2_000_000
+#: Coordinates of pairs handled at a time: bounds the memory of a search over all N² pairs.
+COORDINATES_AT_ONCE = 16_000_000
 
 
 @dataclass(frozen=True)
@@ -38,23 +38,22 @@ def predict_links(run: Run, top: int, graph: Graph | None = None) -> Links:
         top: how many.
         graph: another graph with the same kind of features; the run's own by default.
     """
-    if run.config.task != "link":
+    if not isinstance(run.task, LinkTask):
         raise InputError(f"The run in {run.folder} was trained for task '{run.config.task}', not to predict links.")
     if top < 1:
         raise InputError(f"The number of links must be at least 1, not {top}.")
     graph = graph or run.graph
     z = run.encode(graph)
     manifold = run.encoder.manifold
-    decoder = FermiDirac("lorentz" if run.config.settings.distance == "lorentz" else "intrinsic")
     n = graph.num_nodes
     rowptr = torch.zeros(n + 1, dtype=torch.long)
     torch.cumsum(torch.bincount(graph.edge_index[0], minlength=n), 0, out=rowptr[1:])
     best = z.new_empty(0)
     pairs = torch.empty(0, dtype=torch.long)
-    step = max(1, PAIRS_AT_ONCE // n)
+    step = max(1, COORDINATES_AT_ONCE // (n * z.size(1)))
     for start in range(0, n, step):
         stop = min(start + step, n)
-        logits = decoder(z[start:stop].unsqueeze(1), z.unsqueeze(0), manifold)
+        logits = run.task.decoder(z[start:stop].unsqueeze(1), z.unsqueeze(0), manifold)
         known = graph.edge_index[:, rowptr[start] : rowptr[stop]]
         logits[known[0] - start, known[1]] = -torch.inf
         rows = torch.arange(start, stop).unsqueeze(1)
@@ -87,5 +86,5 @@ def predict_labels(run: Run, graph: Graph | None = None) -> Labels:
     """
     if run.config.task != "node":
         raise InputError(f"The run in {run.folder} was trained for task '{run.config.task}', not to predict labels.")
-    probability, label = torch.softmax(run.encode(graph), dim=-1).max(dim=-1)
+    probability, label = torch.softmax(run.encode(graph or run.graph), dim=-1).max(dim=-1)
     return Labels(label, probability)

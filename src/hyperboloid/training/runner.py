@@ -41,7 +41,8 @@ def train_run(folder: Path, config: Config, task: Task, progress: Progress | Non
     if (folder / "summary.json").exists():
         return read_summary(folder)
     folder.mkdir(exist_ok=True)
-    write_json(folder / "config.json", config.to_json())
+    if not (folder / "config.json").exists():
+        write_json(folder / "config.json", config.to_json())
     training = Training(config.model, task, config.settings, config.seeds[0])
     checkpoint = folder / "checkpoint.safetensors"
     if checkpoint.exists():
@@ -59,8 +60,8 @@ def train_run(folder: Path, config: Config, task: Task, progress: Progress | Non
 def _epochs(folder: Path, training: Training, save: Callable[[], None], progress: Progress | None) -> None:
     """Run the remaining epochs, writing a line for each and a checkpoint now and then."""
     log = folder / "metrics.jsonl"
-    lines = log.read_text(encoding="utf-8").splitlines(keepends=True)[: training.epoch] if log.exists() else []
-    write_atomically(log, "".join(lines).encode())
+    lines = log.read_bytes().splitlines(keepends=True)[: training.epoch] if log.exists() else []
+    write_atomically(log, b"".join(lines))
     saved = started = time.perf_counter()
     logged = training.epoch
     try:
@@ -102,6 +103,7 @@ def _finish(folder: Path, config: Config, training: Training) -> dict[str, Any]:
     write_atomically(folder / "embeddings.parquet", embeddings_to_bytes(task, embeddings))
     summary = {
         "split": config.splits[0],
+        "split_name": task.split_name,
         "seed": config.seeds[0],
         "val": training.best.metric,
         "test": test.metric,

@@ -23,15 +23,17 @@ class Settings(ModelSettings):
         epochs: at most so many.
         patience: stop after so many epochs without a better validation score.
         distance: which squared distance decodes links, the intrinsic one or the paper's Lorentzian one.
-        normalize: scale each node's features to sum to 1; None does so if no feature is negative (counts, TF-IDF).
+        normalize: scale each node's features to sum to 1; None does so if none is negative and most are 0.
+        masks: name of a node split that came with the data (``public``, ``authors``); None for the protocol's choice.
     """
 
-    lr: float = ranged(0.01, 0.0)
+    lr: float = ranged(0.01, 0.0, 100.0)
     weight_decay: float = ranged(0.0, 0.0)
     epochs: int = ranged(2000, 1)
     patience: int = ranged(100, 1)
     distance: str = one_of("intrinsic", "intrinsic", "lorentz")
     normalize: bool | None = None
+    masks: str | None = None
 
 
 def check_names(given: Iterable[str]) -> None:
@@ -45,8 +47,8 @@ def check_names(given: Iterable[str]) -> None:
 def default_settings(model: str, task: str, dataset: str, dim: int | None = None, **given: Any) -> Settings:
     """Settings for a run: what is given, else what was found best for this data set, else best on average.
 
-    ``defaults.json`` holds, for each model and task, one entry per named data set and one called ``*`` for all others;
-    each was chosen on validation scores only.
+    ``defaults.json`` holds, for each model and task, an entry for every data set that has been searched and one called
+    ``*`` for all others; each was chosen on validation scores only.
     """
     check_names(given)
     table = json.loads(files("hyperboloid.training").joinpath("defaults.json").read_text(encoding="utf-8"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor
@@ -13,6 +13,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
 from hyperboloid.graphs.splits import NegativeSampler, split_links, split_nodes
 from hyperboloid.nn import Encoder, FermiDirac
+from hyperboloid.nn.decoders import Distance
 from hyperboloid.nn.features import Features, compress
 
 from .metrics import accuracy, roc_auc
@@ -26,6 +27,12 @@ class Score(NamedTuple):
 
     metric: float
     negative_loss: float
+
+
+def looks_like_counts(graph: Graph) -> bool:
+    """Whether features are like words in a document: never negative and mostly 0, so that their sum is a size."""
+    x = graph.x
+    return x is not None and bool((x >= 0).all()) and int(x.count_nonzero()) < x.numel() / 2
 
 
 def model_features(graph: Graph, normalize: bool, dtype: torch.dtype) -> Tensor | None:
@@ -53,11 +60,10 @@ class Task(ABC):
 
     def __init__(self, graph: Graph, settings: Settings, split: int, dtype: torch.dtype, device: str) -> None:
         self.graph = graph
+        self.split_seed = split
         self.device = torch.device(device)
         #: whether features are scaled, here and on any other graph the model is shown
-        self.normalize = settings.normalize is True or (
-            settings.normalize is None and graph.x is not None and bool((graph.x >= 0).all())
-        )
+        self.normalize = looks_like_counts(graph) if settings.normalize is None else settings.normalize
         x = compress(model_features(graph, self.normalize, dtype))
         self.x: Features = None if x is None else x.to(self.device)
         self.in_channels = graph.num_nodes if graph.x is None else graph.num_features
@@ -73,6 +79,11 @@ class Task(ABC):
     def _set_graph(self, edge_index: Tensor, edge_weight: Tensor | None) -> None:
         self.edge_index = edge_index.to(self.device)
         self.edge_weight = None if edge_weight is None else edge_weight.to(self.device, self.dtype)
+
+    @property
+    @abstractmethod
+    def split_name(self) -> str:
+        """The split in words."""
 
     @abstractmethod
     def out_channels(self, dim: int) -> int:
@@ -97,8 +108,13 @@ class LinkTask(Task):
         super().__init__(graph, settings, split, dtype, device)
         self.split = split_links(graph, split)
         self._set_graph(self.split.edge_index, self.split.edge_weight)
-        self.decoder = FermiDirac("lorentz" if settings.distance == "lorentz" else "intrinsic")
+        self.decoder = FermiDirac(cast(Distance, settings.distance))
         self._sampler = NegativeSampler(self.split.train, graph.num_nodes)
+
+    @property
+    def split_name(self) -> str:
+        """Shares and seed."""
+        return f"85/5/10, seed {self.split_seed}"
 
     def out_channels(self, dim: int) -> int:
         """The embeddings are the output."""
@@ -140,8 +156,13 @@ class NodeTask(Task):
 
     def __init__(self, graph: Graph, settings: Settings, split: int, dtype: torch.dtype, device: str) -> None:
         super().__init__(graph, settings, split, dtype, device)
-        self.split = split_nodes(graph, split)
+        self.split = split_nodes(graph, split, masks=settings.masks)
         self._set_graph(graph.edge_index, graph.edge_weight)
+
+    @property
+    def split_name(self) -> str:
+        """The name of a split that came with the data, or sizes and seed."""
+        return self.split.name
 
     def out_channels(self, dim: int) -> int:
         """As many as classes."""
