@@ -147,3 +147,18 @@ def test_dropout_zeroes_or_scales(p):
 def test_no_dropout_outside_training():
     x = torch.ones(5)
     assert dropout(x, 0.9, training=False) is x
+
+
+@pytest.mark.parametrize("seed", [0, 5, 123456789, 2**31 - 1])
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.999])
+def test_every_way_to_a_mask_gives_the_same_bits(seed, p):
+    cpu, exact = torch.device("cpu"), torch.tensor(p, dtype=torch.float64)
+    with random_stream(seed, 7):
+        loop = [keep_mask((50, 31), p, cpu) for _ in range(3)]
+    with random_stream(seed, 7):
+        plain = [keep_mask((50, 31), exact, cpu) for _ in range(3)]
+    with random_stream(torch.tensor(seed), 7):
+        batched = [keep_mask((50, 31), exact, cpu) for _ in range(3)]
+    for one, two, three in zip(loop, plain, batched, strict=True):
+        assert torch.equal(one, two)
+        assert torch.equal(one, three)

@@ -6,6 +6,7 @@ resumed run. Inside :func:`random_stream` the masks follow its seed and epoch; o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -30,19 +31,33 @@ def hash32(x: Tensor) -> Tensor:
     return x ^ ((x >> 16) & 0xFFFF)
 
 
-def fold(key: Tensor, number: int | Tensor) -> Tensor:
-    """A new int32 key from a key and a number."""
-    return hash32(hash32(key) + torch.as_tensor(number, dtype=torch.int32, device=key.device))
+def hash32_int(x: int) -> int:
+    """:func:`hash32` of one number, its bits given and returned as 0 … 2³² − 1; a tensor of one would take longer."""
+    x ^= x >> 16
+    x = x * 0x7FEB352D & 0xFFFFFFFF
+    x ^= x >> 15
+    x = x * 0x846CA68B & 0xFFFFFFFF
+    return x ^ (x >> 16)
+
+
+Key = int | Tensor  # the bits of an int32: a plain number, or a tensor where every model of a batch has its own
+
+
+def fold(key: Key, number: int) -> Key:
+    """A new key from a key and a number."""
+    if isinstance(key, Tensor):
+        return hash32(hash32(key) + number)
+    return hash32_int((hash32_int(key & 0xFFFFFFFF) + number) & 0xFFFFFFFF)
 
 
 class _Stream:
     """The masks of one training step: the n-th call gets the n-th key."""
 
-    def __init__(self, seed: int | Tensor, epoch: int) -> None:
-        self._key = fold(torch.as_tensor(seed, dtype=torch.int32), epoch)
+    def __init__(self, seed: Key, epoch: int) -> None:
+        self._key = fold(seed.to(torch.int32) if isinstance(seed, Tensor) else seed, epoch)
         self._calls = 0
 
-    def next_key(self) -> Tensor:
+    def next_key(self) -> Key:
         self._calls += 1
         return fold(self._key, self._calls)
 
@@ -51,7 +66,7 @@ _active: ContextVar[_Stream | None] = ContextVar("random_stream", default=None)
 
 
 @contextmanager
-def random_stream(seed: int | Tensor, epoch: int) -> Iterator[None]:
+def random_stream(seed: Key, epoch: int) -> Iterator[None]:
     """Draw every mask inside from (seed, epoch) alone."""
     token = _active.set(_Stream(seed, epoch))
     try:
@@ -66,15 +81,18 @@ def keep_mask(shape: torch.Size | tuple[int, ...], p: float | Tensor, device: to
     The key is drawn in any case, so that one call's mask does not depend on another call's probability.
     """
     stream = _active.get()
-    if stream is None:
-        key = torch.randint(-(2**31), 2**31, (), dtype=torch.int64).to(torch.int32)
-    else:
-        key = stream.next_key()
+    key = int(torch.randint(2**32, ())) if stream is None else stream.next_key()
     if not isinstance(p, Tensor) and p == 0:
         return None
-    count = torch.arange(torch.Size(shape).numel(), dtype=torch.int32, device=device)
-    bits = (hash32(count + key.to(device)) >> (32 - _BITS)) & ((1 << _BITS) - 1)
-    return (bits >= p * (1 << _BITS)).view(shape)
+    count = torch.Size(shape).numel()
+    if isinstance(key, int) and not isinstance(p, Tensor) and device.type == "cpu":
+        from . import cpu_loops
+
+        mask = cpu_loops.keep_mask(count, key, 32 - _BITS, math.ceil(p * (1 << _BITS)))
+        return torch.from_numpy(mask).view(shape)
+    start = key.to(device) if isinstance(key, Tensor) else _signed(key)
+    bits = hash32(torch.arange(count, dtype=torch.int32, device=device) + start) >> (32 - _BITS)
+    return ((bits & ((1 << _BITS) - 1)) >= p * (1 << _BITS)).view(shape)
 
 
 def dropout(x: Tensor, p: float | Tensor, training: bool) -> Tensor:
