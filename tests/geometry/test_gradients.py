@@ -172,3 +172,20 @@ def test_centroid_gradient_vanishes_along_the_weights():
 )
 def test_maps_at_a_point(name, beta, u, v):
     assert gradcheck(of(name), (leaf(u), leaf(v), leaf(beta)))
+
+
+@pytest.mark.parametrize("members", [1, 5])
+@pytest.mark.parametrize("radius", [1.0, 6.0, 9.0, 12.0])
+def test_float32_gradient_of_the_centroid_is_that_of_float64(radius, members):
+    generator = torch.Generator().manual_seed(0)
+    directions = torch.randn(40, 1, 16, dtype=torch.float64, generator=generator)
+    centre = directions / directions.norm(dim=-1, keepdim=True) * radius
+    step = 0.1 * torch.randn(40, members, 16, dtype=torch.float64, generator=generator)
+    points = Lorentz(1.0).normal.exp_at(centre.expand_as(step), step).float()
+    outer = torch.randn(40, 16, dtype=torch.float64, generator=generator)
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        u = points.to(dtype, copy=True).requires_grad_()
+        (Lorentz(1.0).normal.centroid(u) * outer.to(dtype)).sum().backward()
+        found.append(u.grad.double())
+    assert (found[0] - found[1]).norm() < 2e-7 * found[1].norm()

@@ -20,6 +20,25 @@ from torch import Tensor
 from .numerics import first_axis, max_radius, polar, scaled_norm, tiny
 
 
+class _Widen(torch.autograd.Function):
+    """To double precision; the gradient comes back in the input's, held below its largest number."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x.double()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        ctx.dtype = inputs[0].dtype
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        limit = torch.finfo(ctx.dtype).max / 1e3
+        return grad.clamp(-limit, limit).to(ctx.dtype)
+
+
 class _HoldGradient(torch.autograd.Function):
     """The identity, whose gradient is held below the root of the largest float."""
 
@@ -66,6 +85,10 @@ def centroid(
     Returns:
         Normal coordinates of the centroids ``(…, g, d)``; an empty group gives the origin.
     """
+    dtype = v.dtype
+    if dtype != torch.float64:
+        # The gradient multiplies the rounding of û_j − n by e^2r: in float32 it would be noise from r = 12 on.
+        v, weight, beta = (_Widen.apply(t) for t in (v, weight, beta))
     root = beta.sqrt()
     weight = _hold_gradient(weight)
     length, direction = polar(v)
@@ -83,4 +106,4 @@ def centroid(
     far = size > 1e6 * gap
     near_log = torch.log1p(2 * torch.where(far, 1, size) / torch.where(far, 1, gap))
     far_log = torch.log(torch.where(far, gap + 2 * size, 1)) - torch.log(torch.where(far, gap, 1))
-    return (root / 2 * torch.where(far, far_log, near_log)).unsqueeze(-1) * n
+    return ((root / 2 * torch.where(far, far_log, near_log)).unsqueeze(-1) * n).to(dtype)
