@@ -17,16 +17,17 @@ from torch_geometric.nn import GATConv
 
 from hyperboloid.graphs import load_graph
 from hyperboloid.nn import Encoder
+from hyperboloid.training.features import scaled_features
 from hyperboloid.training.loop import Training
 from hyperboloid.training.settings import default_settings
-from hyperboloid.training.tasks import LinkTask, model_features
+from hyperboloid.training.tasks import LinkTask
 
 
 def trainings(data_dir: str | None, dim: int) -> dict[str, Training]:
     graph = load_graph("cora", data_dir=data_dir)
     settings = default_settings("lgcn", "link", "cora", dim=dim)
     sparse, dense = (LinkTask(graph, settings, 0, torch.float32, "cpu") for _ in range(2))
-    dense.x = model_features(graph, dense.normalize, torch.float32)
+    dense.x = scaled_features(graph, dense.scaling, torch.float32, trained_on=graph)
     made = {
         "LGCN": Training("lgcn", sparse, settings, 0),
         "LGCN, dense features": Training("lgcn", dense, settings, 0),

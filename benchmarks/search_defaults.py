@@ -26,9 +26,10 @@ from torch.nn import functional as F
 from hyperboloid.graphs import load_graph
 from hyperboloid.kernels import random_stream
 from hyperboloid.nn import SparseFeatures
+from hyperboloid.training.features import scaled_features
 from hyperboloid.training.loop import build_encoder
 from hyperboloid.training.settings import Settings
-from hyperboloid.training.tasks import LinkTask, Task, get_task, model_features
+from hyperboloid.training.tasks import LinkTask, Task, get_task
 
 # varied from model to model in a batch
 NUMBERS = {
@@ -192,7 +193,7 @@ def search(cell: str, args: argparse.Namespace, rng: random.Random) -> None:
         for split, seed in pairs:
             task = get_task(task_name)(graph, settings[0], split, torch.float32, args.device)
             if isinstance(task.x, SparseFeatures):
-                task.x = model_features(graph, task.normalize, torch.float32).to(args.device)
+                task.x = scaled_features(graph, task.scaling, torch.float32, trained_on=graph).to(args.device)
             for at in range(0, len(settings), args.batch):
                 part = settings[at : at + args.batch]
                 for k, result in enumerate(train(task, part, [seed] * len(part))):

@@ -94,17 +94,6 @@ def test_stops_after_patience_and_keeps_the_best_epoch(tmp_path):
     assert experiment.best.score("test").metric == run["test"]
 
 
-def test_features_are_scaled_only_where_they_look_like_counts():
-    graph = load_graph("disease")
-    ages = dataclasses.replace(graph, x=graph.x.abs())
-    counts = dataclasses.replace(graph, x=torch.where(graph.x > 0.5, graph.x, 0).index_fill(1, torch.tensor(0), 0.5))
-    for plain in (graph, ages):
-        assert torch.equal(LinkTask(plain, Settings(), 0, F32, "cpu").x, plain.x)
-    sums = LinkTask(counts, Settings(), 0, F32, "cpu").x.sum(1)
-    torch.testing.assert_close(sums, torch.ones_like(sums))
-    assert torch.equal(LinkTask(counts, Settings(normalize=False), 0, F32, "cpu").x, counts.x)
-
-
 def test_weight_decay_spares_biases_and_curvatures():
     task = NodeTask(load_graph("disease"), Settings(), 0, F32, "cpu")
     training = Training("lgcn", task, Settings(weight_decay=0.1), 0)
@@ -120,11 +109,11 @@ def test_weight_decay_spares_biases_and_curvatures():
 def test_the_first_non_finite_value_is_blamed_on_its_layer():
     graph = load_graph("disease")
     broken = dataclasses.replace(graph, x=graph.x * 1e38)
-    task = LinkTask(broken, Settings(normalize=False), 0, F32, "cpu")
+    task = LinkTask(broken, Settings(scaling="none"), 0, F32, "cpu")
     with pytest.raises(
         TrainingError, match=r"Epoch 1: the output of layer convs\.0\.lin \(TangentLinear\) is not finite"
     ):
-        Training("lgcn", task, Settings(normalize=False), 0).step()
+        Training("lgcn", task, Settings(scaling="none"), 0).step()
 
 
 def test_a_parameter_gone_bad_is_named():

@@ -73,7 +73,7 @@ def _checked(f: dataclasses.Field[Any], value: Any) -> Any:
             limits = f"at least {low:g}" + ("" if math.isinf(high) else f" and below {high:g}")
             raise InputError(f"{f.name} must be {limits}, not {value:g}.")
         return int(value) if whole else float(value)
-    if kind.startswith("bool") and not isinstance(value, bool):
+    if kind == "bool" and not isinstance(value, bool):
         raise InputError(f"{f.name} must be true or false, not {value!r}.")
     names = f.metadata.get("names")
     if names is not None and value not in names:

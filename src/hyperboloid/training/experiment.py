@@ -18,8 +18,9 @@ from hyperboloid.nn import Encoder
 from hyperboloid.nn.features import compress
 
 from .config import Config, read_config
+from .features import scaled_features
 from .loop import build_encoder
-from .tasks import Part, Score, Task, get_task, model_features
+from .tasks import Part, Score, Task, get_task
 
 
 class Run:
@@ -94,7 +95,8 @@ class Run:
                     f"The model was trained on {self.graph.num_features} features per node, "
                     f"but graph '{graph.name}' has {graph.num_features}."
                 )
-        x = compress(model_features(graph, self.task.normalize, self.config.torch_dtype))
+        scaled = scaled_features(graph, self.task.scaling, self.config.torch_dtype, trained_on=self.graph)
+        x = compress(scaled)
         weight = None if graph.edge_weight is None else graph.edge_weight.to(self.config.torch_dtype)
         out: Tensor = self.encoder(x, graph.edge_index, weight)
         return out

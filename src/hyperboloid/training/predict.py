@@ -14,7 +14,7 @@ from .experiment import Run
 from .tasks import LinkTask
 
 #: Coordinates of pairs handled at a time: bounds the memory of a search over all N² pairs.
-COORDINATES_AT_ONCE = 16_000_000
+COORDINATES_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -53,16 +53,19 @@ def predict_links(run: Run, top: int, graph: Graph | None = None) -> Links:
     step = max(1, COORDINATES_AT_ONCE // (n * z.size(1)))
     for start in range(0, n, step):
         stop = min(start + step, n)
-        logits = run.task.decoder(z[start:stop].unsqueeze(1), z.unsqueeze(0), manifold)
+        # each pair once, no self pairs: row u against the columns above it
+        logits = run.task.decoder(z[start:stop].unsqueeze(1), z[start:].unsqueeze(0), manifold)
         known = graph.edge_index[:, rowptr[start] : rowptr[stop]]
-        logits[known[0] - start, known[1]] = -torch.inf
-        rows = torch.arange(start, stop).unsqueeze(1)
-        logits.masked_fill_(torch.arange(n) <= rows, -torch.inf)  # each pair once, no self pairs
+        known = known[:, known[1] >= start] - start
+        logits[known[0], known[1]] = -torch.inf
+        rows = torch.arange(stop - start).unsqueeze(1)
+        logits.masked_fill_(torch.arange(n - start) <= rows, -torch.inf)
         flat = logits.flatten()
         least = flat.topk(min(top, flat.numel())).values[-1]
         places = ((flat >= least) & flat.isfinite()).nonzero().squeeze(1)  # with all that tie, in the order of pairs
         best = torch.cat([best, flat[places]])
-        pairs = torch.cat([pairs, places + start * n])
+        row, column = places // (n - start) + start, places % (n - start) + start
+        pairs = torch.cat([pairs, row * n + column])
         order = torch.argsort(best, descending=True, stable=True)[:top]
         best, pairs = best[order], pairs[order]
     return Links(pairs // n, pairs % n, torch.sigmoid(best))

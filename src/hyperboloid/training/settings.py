@@ -23,7 +23,8 @@ class Settings(ModelSettings):
         epochs: at most so many.
         patience: stop after so many epochs without a better validation score.
         distance: which squared distance decodes links, the intrinsic one or the paper's Lorentzian one.
-        normalize: scale each node's features to sum to 1; None does so if none is negative and most are 0.
+        scaling: of the features: ``rows`` makes each node's sum to 1, ``columns`` gives each feature mean 0 and
+            standard deviation 1, ``none`` leaves them; ``auto``: rows for counts (none negative, most 0), else columns.
         masks: name of a node split that came with the data (``public``, ``authors``); None for the protocol's choice.
     """
 
@@ -32,7 +33,7 @@ class Settings(ModelSettings):
     epochs: int = ranged(2000, 1)
     patience: int = ranged(100, 1)
     distance: str = one_of("intrinsic", "intrinsic", "lorentz")
-    normalize: bool | None = None
+    scaling: str = one_of("auto", "auto", "rows", "columns", "none")
     masks: str | None = None
 
 

@@ -16,6 +16,7 @@ from hyperboloid.nn import Encoder, FermiDirac
 from hyperboloid.nn.decoders import Distance
 from hyperboloid.nn.features import Features, compress
 
+from .features import scaled_features, suitable_scaling
 from .metrics import accuracy, roc_auc
 from .settings import Settings
 
@@ -27,21 +28,6 @@ class Score(NamedTuple):
 
     metric: float
     negative_loss: float
-
-
-def looks_like_counts(graph: Graph) -> bool:
-    """Whether features are like words in a document: never negative and mostly 0, so that their sum is a size."""
-    x = graph.x
-    return x is not None and bool((x >= 0).all()) and int(x.count_nonzero()) < x.numel() / 2
-
-
-def model_features(graph: Graph, normalize: bool, dtype: torch.dtype) -> Tensor | None:
-    """The features as the model gets them, scaled to unit L1 norm if asked ``(N, k)``."""
-    x = graph.x
-    if x is not None and normalize:
-        x = F.normalize(x, p=1.0, dim=-1)
-    # a copy in torch's own, aligned memory: where rows start decides how a matrix product rounds
-    return None if x is None else x.to(dtype, copy=True)
 
 
 class Task(ABC):
@@ -62,9 +48,9 @@ class Task(ABC):
         self.graph = graph
         self.split_seed = split
         self.device = torch.device(device)
-        #: whether features are scaled, here and on any other graph the model is shown
-        self.normalize = looks_like_counts(graph) if settings.normalize is None else settings.normalize
-        x = compress(model_features(graph, self.normalize, dtype))
+        #: how features are scaled, here and on any other graph the model is shown
+        self.scaling = suitable_scaling(graph) if settings.scaling == "auto" else settings.scaling
+        x = compress(scaled_features(graph, self.scaling, dtype, trained_on=graph))
         self.x: Features = None if x is None else x.to(self.device)
         self.in_channels = graph.num_nodes if graph.x is None else graph.num_features
         self.dtype = dtype
