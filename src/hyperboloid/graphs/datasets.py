@@ -114,31 +114,27 @@ def _usa(data_dir: DataDir) -> Graph:
     return build_graph("usa", ends[:, 0], ends[:, 1], airports.size, y=y.copy(), node_ids=ids)
 
 
-def _hgcn_file(name: str, part: str, md5: str, data_dir: DataDir) -> Path:
-    path = f"{name}/{name}.{part}"
-    url = f"https://raw.githubusercontent.com/HazyResearch/hgcn/master/data/{path}"
-    return find(f"hgcn/{path}", md5, url, data_dir)
-
-
-def _disease_lp(data_dir: DataDir) -> Graph:
-    """HGCN's Disease for link prediction, with its 11 features."""
+def _hgcn(name: str, md5: dict[str, str], data_dir: DataDir) -> Graph:
+    """One of HGCN's Disease trees; ``md5`` says which of its files there are."""
     from scipy.sparse import load_npz
 
-    links = _hgcn_file("disease_lp", "edges.csv", "d765c23c16ec5e78c073e6a7f5c96340", data_dir)
-    features = _hgcn_file("disease_lp", "feats.npz", "fa115e9022d2281d7253dead9cb5f0a4", data_dir)
-    labels = _hgcn_file("disease_lp", "labels.npy", "fbde231959a412b0cae32e1d28622190", data_dir)
-    ends = np.loadtxt(links, delimiter=",", dtype=np.int64)
-    y = np.load(labels, allow_pickle=False)
-    return build_graph("disease_lp", ends[:, 0], ends[:, 1], y.size, x=load_npz(features).toarray(), y=y)
+    url = f"https://raw.githubusercontent.com/HazyResearch/hgcn/master/data/{name}/{name}."
+    files = {part: find(f"hgcn/{name}/{name}.{part}", md5[part], url + part, data_dir) for part in md5}
+    ends = np.loadtxt(files["edges.csv"], delimiter=",", dtype=np.int64)
+    x = load_npz(files["feats.npz"]).toarray() if "feats.npz" in files else None
+    y = np.load(files["labels.npy"], allow_pickle=False)
+    return build_graph(name, ends[:, 0], ends[:, 1], y.size, x=x, y=y)
 
 
-def _disease_nc(data_dir: DataDir) -> Graph:
-    """HGCN's Disease for node classification, without the features, which cannot be had."""
-    links = _hgcn_file("disease_nc", "edges.csv", "658765d36ddebe4e0628db848ef3b940", data_dir)
-    labels = _hgcn_file("disease_nc", "labels.npy", "46f321ea7e10b0fa0d513e5298221d2d", data_dir)
-    ends = np.loadtxt(links, delimiter=",", dtype=np.int64)
-    y = np.load(labels, allow_pickle=False)
-    return build_graph("disease_nc", ends[:, 0], ends[:, 1], y.size, y=y)
+_DISEASE_LP = {
+    "edges.csv": "d765c23c16ec5e78c073e6a7f5c96340",
+    "feats.npz": "fa115e9022d2281d7253dead9cb5f0a4",
+    "labels.npy": "fbde231959a412b0cae32e1d28622190",
+}
+_DISEASE_NC = {
+    "edges.csv": "658765d36ddebe4e0628db848ef3b940",
+    "labels.npy": "46f321ea7e10b0fa0d513e5298221d2d",
+}
 
 
 def _disease(data_dir: DataDir) -> Graph:
@@ -198,10 +194,14 @@ DATASETS: dict[str, Dataset] = {
             "a generated epidemic on a tree; needs no file",
             note="generated: the paper's Disease is disease_nc, whose features cannot be had",
         ),
-        Dataset("disease_lp", _disease_lp, "HGCN's epidemic on a tree, for link prediction, 11 features"),
+        Dataset(
+            "disease_lp",
+            partial(_hgcn, "disease_lp", _DISEASE_LP),
+            "HGCN's epidemic on a tree, for link prediction, 11 features",
+        ),
         Dataset(
             "disease_nc",
-            _disease_nc,
+            partial(_hgcn, "disease_nc", _DISEASE_NC),
             "HGCN's epidemic on a tree, for node classification",
             (1044, 1043, 2, 1000),
             "the file of the 1000 features cannot be had: nodes get a learned embedding instead",
