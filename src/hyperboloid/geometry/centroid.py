@@ -76,7 +76,7 @@ def centroid(
 
     Args:
         v: normal coordinates of the points ``(…, p, d)``.
-        weight: non-negative, of order 1 (a common factor in a group changes nothing) ``(…, m)``.
+        weight: non-negative ``(…, m)``; only ratios within a group matter.
         beta: scalar.
         total: sums members into groups, ``(…, m, d)`` to ``(…, g, d)``.
         spread: gives each member its group's row, ``(…, g, d)`` to ``(…, m, d)``.
@@ -90,7 +90,9 @@ def centroid(
         # The gradient multiplies the rounding of û_j − n by e^2r: in float32 it would be noise from r = 12 on.
         v, weight, beta = (_Widen.apply(t) for t in (v, weight, beta))
     root = beta.sqrt()
-    weight = _hold_gradient(weight)
+    # a common factor changes nothing, but far from 1 it would meet the ends of the number range
+    share = total(weight.detach().unsqueeze(-1))
+    weight = _hold_gradient(weight) / spread(torch.where(share > 0, share, 1)).squeeze(-1)
     length, direction = polar(v)
     r = (length / root).clamp(max=max_radius(v.dtype))
     direction, decay, w_sinh = take(direction), take(torch.exp(-r)), weight * take(torch.sinh(r))

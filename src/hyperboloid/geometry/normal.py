@@ -56,8 +56,6 @@ class NormalCoordinates:
         """
         if weight is None:
             weight = torch.ones_like(u[..., 0])
-        largest = weight.amax(dim=-1, keepdim=True)
-        weight = weight / torch.where(largest > 0, largest, 1).detach()
         beta = beta_tensor(self._beta, u)
         return centroid(u, weight, beta, lambda t: t.sum(-2, keepdim=True), lambda t: t).squeeze(-2)
 

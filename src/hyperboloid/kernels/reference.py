@@ -36,9 +36,6 @@ def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -
     def total(t: Tensor) -> Tensor:
         return t.new_zeros(adj.num_rows, *t.shape[1:]).index_add(0, adj.row, t)
 
-    # a common factor changes nothing, but far from 1 it would meet the ends of the number range
-    largest = _row_max(weight.detach(), adj)
-    weight = weight / torch.where(largest > 0, largest, 1).index_select(0, adj.row)
     return centroid(
         u,
         weight,

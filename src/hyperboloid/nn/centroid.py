@@ -52,14 +52,9 @@ class LorentzCentroid(Aggregation):
         if dim_size is None:
             dim_size = int(index.max()) + 1 if index.numel() else 0
         groups = index
-        if weight is None:
-            weight = x.new_ones(x.size(0))
-        else:  # a common factor changes nothing, but far from 1 it would meet the ends of the number range
-            largest = weight.detach().new_zeros(dim_size).scatter_reduce(0, groups, weight.detach(), "amax")
-            weight = weight / torch.where(largest > 0, largest, 1).index_select(0, groups)
         return centroid(
             x,
-            weight,
+            x.new_ones(x.size(0)) if weight is None else weight,
             self.curvature().to(x.dtype),
             total=lambda t: t.new_zeros(dim_size, *t.shape[1:]).index_add(0, groups, t),
             spread=lambda t: t.index_select(0, groups),
