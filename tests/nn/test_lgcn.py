@@ -11,6 +11,7 @@ from hyperboloid import InputError
 from hyperboloid.geometry import Euclidean, Lorentz
 from hyperboloid.graphs import load_graph
 from hyperboloid.nn import LGCN, Encoder, FermiDirac, LGCNConv, SparseFeatures
+from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.settings import ModelSettings
 
 
@@ -164,11 +165,11 @@ def test_settings_reach_the_layers():
         6, 8, 3, 4, activation="elu", last_activation=True, att_dim=5, beta=2.0, train_beta=False, bias=False,
         dropout=0.1, att_dropout=0.2, drop_connect=0.3,
     )  # fmt: skip
-    built = LGCN.from_settings(6, 4, settings)
+    built = LGCN.from_settings(Sizes(40, 6, 4), settings)
     assert repr(built) == repr(asked)
     assert built.last_activation
     assert all(conv.lin.drop_connect == conv.att.drop_connect == 0.3 for conv in built.convs)
-    flat = LGCN.from_settings(6, 4, ModelSettings(attention=False))
+    flat = LGCN.from_settings(Sizes(40, 6, 4), ModelSettings(attention=False))
     assert all(conv.att is None for conv in flat.convs)
 
 

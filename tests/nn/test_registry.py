@@ -7,6 +7,7 @@ import torch
 
 from hyperboloid import InputError
 from hyperboloid.nn import Encoder
+from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.registry import MODELS, get_model
 from hyperboloid.nn.settings import ModelSettings
 
@@ -15,7 +16,7 @@ from hyperboloid.nn.settings import ModelSettings
 def test_a_registered_model_embeds_a_graph(name):
     encoder = get_model(name).load()
     assert issubclass(encoder, Encoder)
-    model = encoder.from_settings(5, 3, ModelSettings(dim=7))
+    model = encoder.from_settings(Sizes(10, 5, 3), MODELS[name].settle(ModelSettings(dim=7)))
     out = model(torch.randn(10, 5), torch.randint(10, (2, 20)))
     assert out.shape == (10, 3)
     assert torch.isfinite(out).all()

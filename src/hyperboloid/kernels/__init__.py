@@ -1,16 +1,23 @@
 """The sparse operations behind the layers: neighbourhoods, Lorentzian attention and aggregation, random masks."""
 
 from .adjacency import Adjacency, cached_adjacency
-from .dispatch import lorentz_aggregate, lorentz_attention, use_backend
+from .dispatch import lorentz_aggregate, lorentz_attention, tangent_aggregate, use_backend
+from .frechet import frechet_aggregate
 from .random import dropout, keep_mask, random_stream
+from .reference import row_normalize, row_softmax, row_sum
 
 __all__ = [
     "Adjacency",
     "cached_adjacency",
     "dropout",
+    "frechet_aggregate",
     "keep_mask",
     "lorentz_aggregate",
     "lorentz_attention",
     "random_stream",
+    "row_normalize",
+    "row_softmax",
+    "row_sum",
+    "tangent_aggregate",
     "use_backend",
 ]

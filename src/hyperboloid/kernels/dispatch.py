@@ -77,3 +77,19 @@ def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -
 
         return cpu.lorentz_aggregate(u, adj, beta, weight)
     return reference.lorentz_aggregate(u, adj, beta, weight)
+
+
+def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
+    """Sum of every row's neighbours as seen from the row's own point, Σ_j w_ij log_{x_i}(x_j) (inside Eq. 9).
+
+    Args:
+        target: normal coordinates of the rows ``(num_rows, d)``, where the logarithms are taken.
+        u: normal coordinates of the columns ``(num_cols, d)``.
+        adj: the graph.
+        beta: scalar.
+        weight: weight of each entry ``(E,)``.
+
+    Returns:
+        Tangent vectors carried to the origin ``(num_rows, d)``, as :meth:`NormalCoordinates.log_at` gives them.
+    """
+    return reference.tangent_aggregate(target, u, adj, beta, weight)

@@ -20,30 +20,47 @@ def lorentz_attention(
 ) -> Tensor:
     """See :func:`hyperboloid.kernels.lorentz_attention`."""
     score = -Lorentz(beta).normal.lorentz_sqdist(query.index_select(0, adj.row), key.index_select(0, adj.col))
+    return row_softmax(score, adj, keep)
+
+
+def row_softmax(score: Tensor, adj: Adjacency, keep: Tensor | None = None) -> Tensor:
+    """Softmax of scores ``(E,)`` over each row's kept entries; the others, and rows without any, get 0."""
     if keep is not None:
         score = score.masked_fill(~keep, -torch.inf)
     # the largest kept score of each row; empty rows have no entry to shift
     largest = _row_max(score.detach(), adj)
     largest = torch.where(torch.isfinite(largest), largest, 0)
     weight = torch.exp(score - largest.index_select(0, adj.row))
-    total = weight.new_zeros(adj.num_rows).index_add(0, adj.row, weight)
+    return row_normalize(weight, adj)
+
+
+def row_sum(t: Tensor, adj: Adjacency) -> Tensor:
+    """Sums of entries over each row, ``(E, …)`` to ``(num_rows, …)``."""
+    return t.new_zeros(adj.num_rows, *t.shape[1:]).index_add(0, adj.row, t)
+
+
+def row_normalize(weight: Tensor, adj: Adjacency) -> Tensor:
+    """Weights ``(E,)`` that sum to 1 over each row, or to 0 where all are 0."""
+    total = row_sum(weight, adj)
     return weight / torch.where(total > 0, total, 1).index_select(0, adj.row)
 
 
 def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
     """See :func:`hyperboloid.kernels.lorentz_aggregate`."""
-
-    def total(t: Tensor) -> Tensor:
-        return t.new_zeros(adj.num_rows, *t.shape[1:]).index_add(0, adj.row, t)
-
     return centroid(
         u,
         weight,
         beta,
-        total=total,
+        total=lambda t: row_sum(t, adj),
         spread=lambda t: t.index_select(0, adj.row),
         take=lambda t: t.index_select(0, adj.col),
     )
+
+
+def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
+    """See :func:`hyperboloid.kernels.tangent_aggregate`."""
+    at, to = target.index_select(0, adj.row), u.index_select(0, adj.col)
+    return row_sum(weight.unsqueeze(-1) * Lorentz(beta).normal.log_at(at, to), adj)
 
 
 def _row_max(t: Tensor, adj: Adjacency) -> Tensor:

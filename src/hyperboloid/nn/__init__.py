@@ -2,9 +2,43 @@
 
 from .centroid import LorentzCentroid
 from .decoders import FermiDirac
-from .encoder import Encoder
+from .encoder import Encoder, Network
 from .features import SparseFeatures
+from .gat import GAT, GATLayer
+from .gcn import GCN, GCNLayer
+from .graphsage import GraphSAGE, SAGELayer
+from .hat import HAT, HATConv
+from .hgcn import HGCN, HGCNConv
+from .hnn import HNN, HNNLayer
+from .kgcn import KGCN, KGCNConv
 from .lgcn import LGCN, LGCNConv
-from .linear import TangentLinear
+from .linear import GyroLinear, TangentLinear
+from .mlp import MLP, LinearLayer
 
-__all__ = ["LGCN", "Encoder", "FermiDirac", "LGCNConv", "LorentzCentroid", "SparseFeatures", "TangentLinear"]
+__all__ = [
+    "GAT",
+    "GCN",
+    "HAT",
+    "HGCN",
+    "HNN",
+    "KGCN",
+    "LGCN",
+    "MLP",
+    "Encoder",
+    "FermiDirac",
+    "GATLayer",
+    "GCNLayer",
+    "GraphSAGE",
+    "GyroLinear",
+    "HATConv",
+    "HGCNConv",
+    "HNNLayer",
+    "KGCNConv",
+    "LGCNConv",
+    "LinearLayer",
+    "LorentzCentroid",
+    "Network",
+    "SAGELayer",
+    "SparseFeatures",
+    "TangentLinear",
+]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
 
 from torch import Tensor, nn
 from torch_geometric.nn.resolver import activation_resolver
@@ -10,9 +13,30 @@ from torch_geometric.nn.resolver import activation_resolver
 from hyperboloid.errors import InputError
 from hyperboloid.geometry import Curvature, Euclidean, Lorentz
 
+from .decoders import Distance, FermiDirac
 from .features import Features
 from .graph_input import GraphInput
 from .settings import ModelSettings
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What the graph and the task ask of an encoder.
+
+    Attributes:
+        nodes: number of nodes.
+        features: number of features of a node; None for a graph without.
+        classes: number of classes, whose logits are the output; None where the output are the embeddings.
+    """
+
+    nodes: int
+    features: int | None
+    classes: int | None
+
+    @property
+    def in_channels(self) -> int:
+        """Width of the input, one-hot where there are no features."""
+        return self.nodes if self.features is None else self.features
 
 
 class Encoder(nn.Module):
@@ -44,8 +68,11 @@ class Encoder(nn.Module):
         self.curvature = curvature
         self.input_beta = input_beta
 
+    #: whether it can embed nodes it has not been trained on
+    inductive: ClassVar[bool] = True
+
     @classmethod
-    def from_settings(cls, in_channels: int, out_channels: int, settings: ModelSettings) -> Encoder:
+    def from_settings(cls, sizes: Sizes, settings: ModelSettings) -> Encoder:
         """The encoder that a training run asks for; each architecture picks what it has a use for."""
         raise NotImplementedError
 
@@ -53,6 +80,11 @@ class Encoder(nn.Module):
     def manifold(self) -> Lorentz | Euclidean:
         """The space whose distance compares two embeddings."""
         return Euclidean() if self.curvature is None else Lorentz(self.curvature)
+
+    def link_logits(self, u: Tensor, v: Tensor, distance: Distance) -> Tensor:
+        """Logits ``(…)`` of links between embeddings ``(…, d)``, by the decoder that goes with their geometry."""
+        out: Tensor = FermiDirac(distance)(u, v, self.manifold)
+        return out
 
     def reset_parameters(self) -> None:
         """Start again."""
@@ -74,3 +106,72 @@ class Encoder(nn.Module):
                 v = self.activation(v)
         assert isinstance(v, Tensor)
         return v
+
+
+class Network(Encoder):
+    """An architecture: layers of one kind. Subclasses name the layer and the settings it takes.
+
+    Args:
+        in_channels: width of the features; for a graph without features the number of its nodes.
+        hidden_channels: width of the hidden layers.
+        num_layers: number of layers.
+        out_channels: width of the output; ``hidden_channels`` by default.
+        activation: name of a torch activation (``relu``, ``elu``, …).
+        last_activation: apply it after the last layer too, as published codes do for link prediction. With ReLU that
+            confines all embeddings to one orthant, so it is off by default.
+        beta: β of every layer and of the output to start from; hyperbolic networks only.
+        train_beta: learn them.
+        input_beta: the features are points ``(N, in_channels + 1)`` of H^{in_channels,β'} with this β' (section 4.1);
+            None for Euclidean features.
+        **layer: further arguments of the layers.
+    """
+
+    conv: ClassVar[Callable[..., nn.Module]]
+    #: names in :class:`ModelSettings` that are arguments of the layer too
+    layer_settings: ClassVar[tuple[str, ...]] = ("bias", "dropout", "drop_connect")
+    #: whether the layers, and the output, have a curvature
+    hyperbolic: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        num_layers: int = 2,
+        out_channels: int | None = None,
+        *,
+        activation: str = "relu",
+        last_activation: bool = False,
+        beta: float = 1.0,
+        train_beta: bool = True,
+        input_beta: float | None = None,
+        **layer: Any,
+    ) -> None:
+        if num_layers < 1:
+            raise InputError(f"num_layers must be at least 1, not {num_layers}.")
+        hidden = [hidden_channels] * (num_layers - 1)
+        widths = [in_channels, *hidden, hidden_channels if out_channels is None else out_channels]
+        if self.hyperbolic:
+            layer |= {"beta": beta, "train_beta": train_beta}
+        super().__init__(
+            [type(self).conv(k, d, **layer) for k, d in pairwise(widths)],
+            activation=activation,
+            last_activation=last_activation,
+            curvature=Curvature(beta, trainable=train_beta) if self.hyperbolic else None,
+            input_beta=input_beta,
+        )
+
+    @classmethod
+    def from_settings(cls, sizes: Sizes, settings: ModelSettings) -> Network:
+        """The network that a training run asks for; a setting left at None is the layer's own choice."""
+        chosen = {name: getattr(settings, name) for name in cls.layer_settings}
+        return cls(
+            sizes.in_channels,
+            settings.dim,
+            settings.layers,
+            settings.dim if sizes.classes is None else sizes.classes,
+            activation=settings.activation,
+            last_activation=settings.last_activation,
+            beta=settings.beta,
+            train_beta=settings.train_beta,
+            **{name: value for name, value in chosen.items() if value is not None},
+        )

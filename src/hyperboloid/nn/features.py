@@ -87,6 +87,13 @@ def _csr(rowptr: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> 
 Features = Tensor | SparseFeatures | None
 
 
+def drop_features(x: Features, p: float | Tensor, training: bool) -> Features:
+    """Dropout on features of any kind; one-hot features have nothing to drop but the node itself, and are left."""
+    if isinstance(x, SparseFeatures):
+        return x.dropout(p, training)
+    return None if x is None else dropout(x, p, training)
+
+
 def compress(x: Tensor | None) -> Features:
     """The representation of features that multiplies fastest."""
     if x is None or x.count_nonzero() >= SPARSE_BELOW * x.numel():

@@ -15,7 +15,7 @@ def ranged(default: Any, low: float, high: float = math.inf) -> Any:
     return field(default=default, metadata={"low": low, "high": high})
 
 
-def one_of(default: str, *names: str) -> Any:
+def one_of(default: str | None, *names: str) -> Any:
     """A dataclass field whose value must be one of ``names``."""
     return field(default=default, metadata={"names": names})
 
@@ -29,7 +29,10 @@ class ModelSettings:
         layers: number of layers.
         activation: between the layers.
         last_activation: after the last layer too.
-        attention: learn aggregation weights.
+        attention: learn aggregation weights; None for what the model does by itself.
+        mean: how a neighbourhood is averaged: ``centroid`` (Lorentzian), ``frechet``, ``tangent`` (at each node) or
+            ``origin`` (in the tangent space of the origin); None for the model's own.
+        heads: of the attention of ``gat``; they share ``dim`` among them.
         att_dim: width of the attention features; None for the layer's own.
         beta: curvature −1/β to start from.
         train_beta: learn it.
@@ -43,7 +46,9 @@ class ModelSettings:
     layers: int = ranged(2, 1)
     activation: str = one_of("relu", "relu", "elu", "leaky_relu", "tanh")
     last_activation: bool = False
-    attention: bool = True
+    attention: bool | None = None
+    mean: str | None = one_of(None, "centroid", "frechet", "tangent", "origin")
+    heads: int = ranged(1, 1)
     att_dim: int | None = ranged(None, 1)
     beta: float = ranged(1.0, 1e-3, 1e3)
     train_beta: bool = True
@@ -73,7 +78,7 @@ def _checked(f: dataclasses.Field[Any], value: Any) -> Any:
             limits = f"at least {low:g}" + ("" if math.isinf(high) else f" and below {high:g}")
             raise InputError(f"{f.name} must be {limits}, not {value:g}.")
         return int(value) if whole else float(value)
-    if kind == "bool" and not isinstance(value, bool):
+    if kind.startswith("bool") and not isinstance(value, bool):
         raise InputError(f"{f.name} must be true or false, not {value!r}.")
     names = f.metadata.get("names")
     if names is not None and value not in names:

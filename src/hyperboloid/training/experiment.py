@@ -88,7 +88,7 @@ class Run:
         if graph is None:
             return self.task.encode(self.encoder)
         if graph is not self.graph:
-            if self.graph.x is None:
+            if self.graph.x is None or not self.encoder.inductive:
                 raise InputError("This model learned an embedding per node, without features: it knows no other graph.")
             if graph.num_features != self.graph.num_features:
                 raise InputError(

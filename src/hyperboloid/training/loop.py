@@ -90,7 +90,8 @@ def build_encoder(model: str, task: Task, settings: Settings, seed: int) -> Enco
     """The model at its start; the global generator is left as it was."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        encoder = get_model(model).load().from_settings(task.in_channels, task.out_channels(settings.dim), settings)
+        line = get_model(model)
+        encoder = line.load().from_settings(task.sizes, line.settle(settings))
     return encoder.to(task.device, task.dtype)
 
 

@@ -44,7 +44,6 @@ def predict_links(run: Run, top: int, graph: Graph | None = None) -> Links:
         raise InputError(f"The number of links must be at least 1, not {top}.")
     graph = graph or run.graph
     z = run.encode(graph)
-    manifold = run.encoder.manifold
     n = graph.num_nodes
     rowptr = torch.zeros(n + 1, dtype=torch.long)
     torch.cumsum(torch.bincount(graph.edge_index[0], minlength=n), 0, out=rowptr[1:])
@@ -54,7 +53,7 @@ def predict_links(run: Run, top: int, graph: Graph | None = None) -> Links:
     for start in range(0, n, step):
         stop = min(start + step, n)
         # each pair once, no self pairs: row u against the columns above it
-        logits = run.task.decoder(z[start:stop].unsqueeze(1), z[start:].unsqueeze(0), manifold)
+        logits = run.encoder.link_logits(z[start:stop].unsqueeze(1), z[start:].unsqueeze(0), run.task.distance)
         known = graph.edge_index[:, rowptr[start] : rowptr[stop]]
         known = known[:, known[1] >= start] - start
         logits[known[0], known[1]] = -torch.inf

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from hyperboloid.errors import InputError
+from hyperboloid.nn.registry import base_name, get_model
 from hyperboloid.nn.settings import ModelSettings, one_of, ranged
 
 
@@ -48,13 +49,18 @@ def check_names(given: Iterable[str]) -> None:
 def default_settings(model: str, task: str, dataset: str, dim: int | None = None, **given: Any) -> Settings:
     """Settings for a run: what is given, else what was found best for this data set, else best on average.
 
-    ``defaults.json`` holds, for each model and task, an entry for every data set that has been searched and one called
-    ``*`` for all others; each was chosen on validation scores only.
+    ``defaults.json`` holds, for a model and a task, an entry for every data set that has been searched and one called
+    ``*`` for all others; each was chosen on validation scores only. A variant takes the entries of its architecture,
+    and a model that has not been searched those of the model ``*``.
     """
     check_names(given)
+    fixed = get_model(model).fixed
+    for name, value in fixed.items():
+        if given.get(name, value) != value:
+            raise InputError(f"{name} is {json.dumps(value)} in model '{model}': that is what makes it this model.")
     table = json.loads(files("hyperboloid.training").joinpath("defaults.json").read_text(encoding="utf-8"))
-    entries = table.get(model, {}).get(task, {})
+    entries = next(table[name] for name in (model, base_name(model), "*") if name in table).get(task, {})
     chosen = entries.get(dataset, entries.get("*", {}))
     if dim is not None:
         given["dim"] = dim
-    return Settings(**{**chosen, **given})
+    return Settings(**{**chosen, **given, **fixed})

@@ -12,8 +12,9 @@ from torch.nn import functional as F
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
 from hyperboloid.graphs.splits import NegativeSampler, split_links, split_nodes
-from hyperboloid.nn import Encoder, FermiDirac
+from hyperboloid.nn import Encoder
 from hyperboloid.nn.decoders import Distance
+from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.features import Features, compress
 
 from .features import scaled_features, suitable_scaling
@@ -52,7 +53,6 @@ class Task(ABC):
         self.scaling = suitable_scaling(graph) if settings.scaling == "auto" else settings.scaling
         x = compress(scaled_features(graph, self.scaling, dtype, trained_on=graph))
         self.x: Features = None if x is None else x.to(self.device)
-        self.in_channels = graph.num_nodes if graph.x is None else graph.num_features
         self.dtype = dtype
         self.edge_index: Tensor
         self.edge_weight: Tensor | None
@@ -71,9 +71,15 @@ class Task(ABC):
     def split_name(self) -> str:
         """The split in words."""
 
+    @property
+    def sizes(self) -> Sizes:
+        """What it asks of an encoder."""
+        return Sizes(self.graph.num_nodes, None if self.graph.x is None else self.graph.num_features, self.classes)
+
+    @property
     @abstractmethod
-    def out_channels(self, dim: int) -> int:
-        """Width of the encoder's output."""
+    def classes(self) -> int | None:
+        """Number of classes whose logits the encoder gives; None where it gives embeddings."""
 
     @abstractmethod
     def loss(self, encoder: Encoder, seed: int, epoch: int) -> Tensor:
@@ -94,7 +100,7 @@ class LinkTask(Task):
         super().__init__(graph, settings, split, dtype, device)
         self.split = split_links(graph, split)
         self._set_graph(self.split.edge_index, self.split.edge_weight)
-        self.decoder = FermiDirac(cast(Distance, settings.distance))
+        self.distance = cast(Distance, settings.distance)
         self._sampler = NegativeSampler(self.split.train, graph.num_nodes)
 
     @property
@@ -102,15 +108,15 @@ class LinkTask(Task):
         """Shares and seed."""
         return f"85/5/10, seed {self.split_seed}"
 
-    def out_channels(self, dim: int) -> int:
+    @property
+    def classes(self) -> None:
         """The embeddings are the output."""
-        return dim
+        return None
 
     def logits(self, encoder: Encoder, z: Tensor, pairs: Tensor) -> Tensor:
         """Logits ``(P,)`` of pairs ``(2, P)`` of embedded nodes."""
         pairs = pairs.to(z.device)
-        out: Tensor = self.decoder(z.index_select(0, pairs[0]), z.index_select(0, pairs[1]), encoder.manifold)
-        return out
+        return encoder.link_logits(z.index_select(0, pairs[0]), z.index_select(0, pairs[1]), self.distance)
 
     def loss(self, encoder: Encoder, seed: int, epoch: int) -> Tensor:
         """Cross-entropy over the training edges and as many fresh non-edges."""
@@ -150,8 +156,9 @@ class NodeTask(Task):
         """The name of a split that came with the data, or sizes and seed."""
         return self.split.name
 
-    def out_channels(self, dim: int) -> int:
-        """As many as classes."""
+    @property
+    def classes(self) -> int:
+        """The graph's."""
         return self.graph.num_classes
 
     def _logits_and_labels(self, encoder: Encoder, nodes: Tensor) -> tuple[Tensor, Tensor]:
