@@ -58,6 +58,11 @@ class _HoldGradient(torch.autograd.Function):
         return grad.clamp(-limit, limit)
 
 
+def widen(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """The tensors in double precision; their gradients stay below the largest number of the precision they had."""
+    return tuple(t if t.dtype == torch.float64 else _Widen.apply(t) for t in tensors)
+
+
 def _hold_gradient(x: Tensor) -> Tensor:
     """x; its gradient grows like e^2r, passes the largest float, and times a 0 it would be NaN."""
     held: Tensor = _HoldGradient.apply(x)
@@ -86,9 +91,8 @@ def centroid(
         Normal coordinates of the centroids ``(…, g, d)``; an empty group gives the origin.
     """
     dtype = v.dtype
-    if dtype != torch.float64:
-        # The gradient multiplies the rounding of û_j − n by e^2r: in float32 it would be noise from r = 12 on.
-        v, weight, beta = (_Widen.apply(t) for t in (v, weight, beta))
+    # The gradient multiplies the rounding of û_j − n by e^2r: in float32 it would be noise from r = 12 on.
+    v, weight, beta = widen(v, weight, beta)
     root = beta.sqrt()
     # a common factor changes nothing, but far from 1 it would meet the ends of the number range
     share = total(weight.detach().unsqueeze(-1))

@@ -8,9 +8,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .centroid import centroid
+from .centroid import centroid, widen
 from .chord import chord, differences
 from .curvature import BetaLike, beta_tensor, check_beta
+from .frechet import LogarithmView, frechet_mean
 from .numerics import arc, asinh, max_chord, max_radius, polar, scaled_norm, sinhc, tiny
 
 
@@ -58,6 +59,31 @@ class NormalCoordinates:
             weight = torch.ones_like(u[..., 0])
         beta = beta_tensor(self._beta, u)
         return centroid(u, weight, beta, lambda t: t.sum(-2, keepdim=True), lambda t: t).squeeze(-2)
+
+    def frechet(self, u: Tensor, weight: Tensor | None = None) -> Tensor:
+        """Fréchet mean of the m points of each batch, ``(…, m, d)`` to ``(…, d)``; see `geometry/frechet.py`.
+
+        Args:
+            u: normal coordinates ``(…, m, d)``.
+            weight: non-negative ``(…, m)``; None for equal weights. Only ratios matter.
+        """
+        if weight is None:
+            weight = torch.ones_like(u[..., 0])
+        dtype = u.dtype
+        u, weight, beta = widen(u, weight, beta_tensor(self._beta, u))
+        share = weight.detach().sum(-1, keepdim=True)
+        weight = weight / torch.where(share > 0, share, 1)
+        space, root = NormalCoordinates(beta), beta.sqrt()
+
+        def total(t: Tensor) -> Tensor:
+            return t.sum(-2, keepdim=True)
+
+        def view(mean: Tensor) -> LogarithmView:
+            return LogarithmView(space.log_at(mean, u), weight, root, total, lambda t: t)
+
+        start = space.centroid(u, weight).detach().unsqueeze(-2)
+        mean = frechet_mean(start, root, space.exp_at, view, lambda mean: view(mean).pull)
+        return mean.squeeze(-2).to(dtype)
 
     def log_at(self, u: Tensor, v: Tensor) -> Tensor:
         """log_x(y) for x = exp_0(u), y = exp_0(v), carried to the origin along the geodesic ``(…, d)``.

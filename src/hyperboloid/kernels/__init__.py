@@ -1,8 +1,7 @@
 """The sparse operations behind the layers: neighbourhoods, Lorentzian attention and aggregation, random masks."""
 
 from .adjacency import Adjacency, cached_adjacency
-from .dispatch import lorentz_aggregate, lorentz_attention, tangent_aggregate, use_backend
-from .frechet import frechet_aggregate
+from .dispatch import frechet_aggregate, lorentz_aggregate, lorentz_attention, tangent_aggregate, use_backend
 from .random import dropout, keep_mask, random_stream
 from .reference import row_normalize, row_softmax, row_sum
 

@@ -1,4 +1,4 @@
-"""The CPU backend: the loops of `cpu_loops.py` as differentiable operations."""
+"""The CPU backend: the loops of `cpu_loops.py` and `cpu_tangent.py` as differentiable operations."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hyperboloid.geometry.numerics import max_chord
+from hyperboloid.geometry.numerics import max_chord, rcoth_minus_1
 
 from . import cpu_loops as loops
-from . import reference
+from . import cpu_tangent, reference
 from .adjacency import Adjacency
 
 
@@ -58,7 +58,7 @@ class _Attention(torch.autograd.Function):
         grad_key = loops.attention_backward_cols(
             q, k, colptr.numpy(), row_t.numpy(), entry_t.numpy(), *radii, root, grad_square
         )
-        of_beta = torch.as_tensor(grad_beta.sum(), dtype=beta.dtype).reshape(beta.shape)
+        of_beta = _back(grad_beta.sum(keepdims=True), beta).reshape(beta.shape)
         return _back(grad_query, query), _back(grad_key, key), of_beta, None, None, None
 
     @staticmethod
@@ -103,8 +103,8 @@ class _Centroid(torch.autograd.Function):
             x, *radii, colptr.numpy(), row_t.numpy(), entry_t.numpy(), weight.contiguous().numpy(), n, largest,
             grad_space, grad_gap, root,
         )  # fmt: skip
-        grad_beta = by_column.sum() + grad_root.sum() / (2 * root)
-        of_beta = torch.as_tensor(grad_beta, dtype=beta.dtype).reshape(beta.shape)
+        grad_beta = by_column.sum(keepdims=True) + grad_root.sum() / (2 * root)
+        of_beta = _back(grad_beta, beta).reshape(beta.shape)
         return _back(grad_u, u), _back(grad_weight, weight), of_beta, None
 
     @staticmethod
@@ -115,6 +115,49 @@ class _Centroid(torch.autograd.Function):
         out = torch.vmap(one, in_dims=in_dims[:3])(u, weight, beta)
         nothing = out.new_zeros(())
         return (out, *[nothing] * 4), (0, *[None] * 4)
+
+
+class _Tangent(torch.autograd.Function):
+    @staticmethod
+    def forward(target: Tensor, u: Tensor, weight: Tensor, beta: Tensor, adj: Adjacency) -> Tensor:
+        points, root = _points(target, u, beta)
+        w = weight.detach().contiguous().numpy()
+        return _back(cpu_tangent.tangent_forward(*points, adj.rowptr.numpy(), adj.col.numpy(), w, root), target)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        *tensors, ctx.adj = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        target, u, weight, beta = ctx.saved_tensors
+        adj: Adjacency = ctx.adj
+        points, root = _points(target, u, beta)
+        w, g = weight.contiguous().numpy(), grad.contiguous().numpy()
+        grad_target, grad_weight, by_row = cpu_tangent.tangent_backward_rows(
+            *points, adj.rowptr.numpy(), adj.col.numpy(), w, root, g
+        )
+        transposed = (t.numpy() for t in adj.transposed)
+        grad_u, by_column = cpu_tangent.tangent_backward_cols(*points, *transposed, w, root, g)
+        grad_beta = (by_row.sum(keepdims=True) + by_column.sum()) / (2 * root * root)
+        of_beta = _back(grad_beta, beta).reshape(beta.shape)
+        return _back(grad_target, target), _back(grad_u, u), _back(grad_weight, weight), of_beta, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, target: Any, u: Any, weight: Any, beta: Any, adj: Adjacency) -> Any:
+        def one(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
+            return reference.tangent_aggregate(x, y, adj, b, w)
+
+        return torch.vmap(one, in_dims=in_dims[:4])(target, u, weight, beta), 0
+
+
+def _points(target: Tensor, u: Tensor, beta: Tensor) -> tuple[tuple[Any, ...], float]:
+    """Coordinates, lengths and sinh r of the rows' and of the columns' points, and √β."""
+    root = float(beta) ** 0.5
+    x, y = (t.detach().contiguous().numpy() for t in (target, u))
+    return (x, *loops.polar(x, root), y, *loops.polar(y, root)), root
 
 
 def lorentz_attention(
@@ -129,3 +172,38 @@ def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -
     """See :func:`hyperboloid.kernels.lorentz_aggregate`."""
     out: Tensor = _Centroid.apply(u, weight, beta, adj)[0]
     return out
+
+
+def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
+    """See :func:`hyperboloid.kernels.tangent_aggregate`."""
+    out: Tensor = _Tangent.apply(target, u, weight, beta, adj)
+    return out
+
+
+class _FrechetView:
+    """See :class:`hyperboloid.geometry.frechet.View`, here for the rows of a graph, by loops."""
+
+    def __init__(self, mean: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> None:
+        points, root = _points(mean, u, beta)
+        self._rowptr, self._weight = adj.rowptr.numpy(), weight.contiguous().numpy()
+        theta, self._direction, pull = cpu_tangent.frechet_view(
+            *points, self._rowptr, adj.col.numpy(), self._weight, root
+        )
+        self._stiffness = 1 + rcoth_minus_1(torch.from_numpy(theta)).numpy()
+        self.pull = torch.from_numpy(pull)
+
+    def hessian(self, x: Tensor) -> Tensor:
+        """H x ``(N, d)``."""
+        product = cpu_tangent.frechet_hessian(
+            self._stiffness, self._direction, self._rowptr, self._weight, x.contiguous().numpy()
+        )
+        return torch.from_numpy(product)
+
+
+def frechet_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
+    """See :func:`hyperboloid.kernels.frechet_aggregate`."""
+
+    def view(mean: Tensor, u: Tensor, weight: Tensor, beta: Tensor) -> _FrechetView:
+        return _FrechetView(mean, u, adj, beta, weight)
+
+    return reference.frechet_by(view, tangent_aggregate, u, adj, beta, weight)

@@ -92,4 +92,27 @@ def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, w
     Returns:
         Tangent vectors carried to the origin ``(num_rows, d)``, as :meth:`NormalCoordinates.log_at` gives them.
     """
+    if _use_cpu(u):
+        from . import cpu
+
+        return cpu.tangent_aggregate(target, u, adj, beta, weight)
     return reference.tangent_aggregate(target, u, adj, beta, weight)
+
+
+def frechet_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
+    """Fréchet mean of every row's neighbours: the point with the least sum of squared intrinsic distances.
+
+    Args:
+        u: normal coordinates of the columns ``(num_cols, d)``.
+        adj: the graph.
+        beta: scalar.
+        weight: non-negative weight of each entry ``(E,)``; only ratios within a row matter.
+
+    Returns:
+        Normal coordinates of the rows ``(num_rows, d)``; a row without weight gives the origin.
+    """
+    if _use_cpu(u):
+        from . import cpu
+
+        return cpu.frechet_aggregate(u, adj, beta, weight)
+    return reference.frechet_aggregate(u, adj, beta, weight)

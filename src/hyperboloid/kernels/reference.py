@@ -6,11 +6,14 @@ r"""Lorentzian neighbourhood aggregation (section 4.3 of the paper), in plain to
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
 from hyperboloid.geometry import Lorentz
-from hyperboloid.geometry.centroid import centroid
+from hyperboloid.geometry.centroid import centroid, widen
+from hyperboloid.geometry.frechet import LogarithmView, View, frechet_mean
 
 from .adjacency import Adjacency
 
@@ -61,6 +64,39 @@ def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, w
     """See :func:`hyperboloid.kernels.tangent_aggregate`."""
     at, to = target.index_select(0, adj.row), u.index_select(0, adj.col)
     return row_sum(weight.unsqueeze(-1) * Lorentz(beta).normal.log_at(at, to), adj)
+
+
+def frechet_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
+    """See :func:`hyperboloid.kernels.frechet_aggregate`."""
+
+    def view(mean: Tensor, u: Tensor, weight: Tensor, beta: Tensor) -> LogarithmView:
+        logarithm = Lorentz(beta).normal.log_at(mean.index_select(0, adj.row), u.index_select(0, adj.col))
+        return LogarithmView(
+            logarithm, weight, beta.sqrt(), lambda t: row_sum(t, adj), lambda t: t.index_select(0, adj.row)
+        )
+
+    return frechet_by(view, tangent_aggregate, u, adj, beta, weight)
+
+
+def frechet_by(
+    view: Callable[[Tensor, Tensor, Tensor, Tensor], View],
+    tangent: Callable[[Tensor, Tensor, Adjacency, Tensor, Tensor], Tensor],
+    u: Tensor,
+    adj: Adjacency,
+    beta: Tensor,
+    weight: Tensor,
+) -> Tensor:
+    """Fréchet means of all rows by one backend's view from the means, and its differentiable sum of logarithms."""
+    dtype = u.dtype
+    u, weight, beta = widen(u, row_normalize(weight, adj), beta)
+    fixed = u.detach(), weight.detach(), beta.detach()
+    return frechet_mean(
+        lorentz_aggregate(fixed[0], adj, fixed[2], fixed[1]),
+        fixed[2].sqrt(),
+        Lorentz(fixed[2]).normal.exp_at,
+        lambda mean: view(mean, *fixed),
+        lambda mean: tangent(mean, u, adj, beta, weight),
+    ).to(dtype)
 
 
 def _row_max(t: Tensor, adj: Adjacency) -> Tensor:

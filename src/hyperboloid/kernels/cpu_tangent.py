@@ -1,0 +1,196 @@
+r"""Numba loops of the CPU backend for logarithms at the nodes, T = log_i(j) carried to the origin.
+
+Formulas are those of `geometry/normal.py`; vectors of a single pair live in small scratch arrays, nothing is kept per
+edge but scalars. Everything is in units of √β. The derivatives come from geometry, which cancels nowhere: moving j by δ
+and i by ε, both carried to the origin, changes T by
+
+.. math::
+    dT = J R δ - (T̂T̂^\top + θ \coth θ\, (I - T̂T̂^\top))\, ε
+         + \tanh(r_i/2) \big(⟨ε_\perp, T⟩ û_i - ⟨û_i, T⟩ ε_\perp\big)
+
+with θ = ‖T‖, J = T̂T̂ᵀ + (θ/sinh θ)(I − T̂T̂ᵀ) (Jacobi fields along the geodesic), R the turn by the angular defect of
+the triangle origin, i, j, which takes −log_j(i) to log_i(j), and a last term for the turning of the frame at i, with
+ε_⊥ the part of ε across the radius.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .cpu_loops import CUT, TINY, Array, _excess, _inline, _legs, _loop, _pair
+
+
+@_inline
+def _log(
+    x: Array, i: int, n_x: float, s_x: float, y: Array, j: int, n_y: float, s_y: float, root: float, out: Array
+) -> float:
+    """Write log_{x_i}(y_j)/√β into ``out`` ``(d,)`` and return its length θ."""
+    d_n, of_x, of_y, turned = _pair(x, i, n_x, y, j, n_y)
+    a, tt = _legs(d_n, turned, s_x, s_y, root)
+    theta = 2 * math.asinh(math.sqrt(a * a + tt) / (2 * root))
+    inverse = 1 / n_x if n_x > TINY else 0.0  # at the origin the direction counts as 0
+    longer = 1 / max(n_x, n_y, TINY)
+    dot = 0.0
+    for c in range(out.shape[0]):
+        p, q = np.float64(x[i, c]), np.float64(y[j, c])
+        out[c] = ((p - q) - (of_x * p + of_y * q)) * longer
+        dot += out[c] * p * inverse
+    shrink = theta / math.sinh(theta) if theta > 1e-8 else 1.0
+    d_r = min(max(d_n / root, -CUT), CUT)
+    radial = shrink * (math.sinh(d_r) + turned / 2 * s_y * math.sqrt(1 + s_x * s_x)) * inverse
+    across = shrink * s_y
+    for c in range(out.shape[0]):
+        p = np.float64(x[i, c])
+        out[c] = -radial * p - across * (out[c] - dot * p * inverse)
+    return theta
+
+
+@_loop
+def tangent_forward(
+    x: Array, n_x: Array, s_x: Array, y: Array, n_y: Array, s_y: Array, rowptr: Array, col: Array, weight: Array,
+    root: float,
+) -> Array:  # fmt: skip
+    """Σ_j w_ij log_i(j) of every row ``(N, d)``."""
+    out = np.zeros(x.shape, np.float64)
+    t = np.empty(x.shape[1], np.float64)
+    for i in range(x.shape[0]):
+        for e in range(rowptr[i], rowptr[i + 1]):
+            j, w = col[e], root * np.float64(weight[e])
+            _log(x, i, n_x[i], s_x[i], y, j, n_y[j], s_y[j], root, t)
+            for c in range(t.shape[0]):
+                out[i, c] += w * t[c]
+    return out
+
+
+@_inline
+def _to_coordinates(out: Array, x: Array, i: int, n_x: float, s_x: float, root: float) -> None:
+    """Turn a gradient in the orthonormal frame at x_i into one in its normal coordinates, in place."""
+    if n_x <= TINY:
+        return
+    stretch = s_x / min(n_x / root, CUT)
+    dot = 0.0
+    for c in range(x.shape[1]):
+        dot += out[i, c] * np.float64(x[i, c])
+    dot *= (1 - stretch) / (n_x * n_x)
+    for c in range(x.shape[1]):
+        out[i, c] = stretch * out[i, c] + dot * np.float64(x[i, c])
+
+
+@_loop
+def tangent_backward_rows(
+    x: Array, n_x: Array, s_x: Array, y: Array, n_y: Array, s_y: Array, rowptr: Array, col: Array, weight: Array,
+    root: float, grad: Array,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Gradients in the rows' points ``(N, d)``, in the weights ``(E,)``, and half of that in log β by row ``(N,)``."""
+    grad_x = np.zeros(x.shape, np.float64)
+    grad_weight = np.zeros(col.shape[0], np.float64)
+    grad_beta = np.zeros(x.shape[0], np.float64)
+    t = np.empty(x.shape[1], np.float64)
+    for i in range(x.shape[0]):
+        r = min(n_x[i] / root, CUT)
+        turning = math.tanh(r / 2) / n_x[i] if n_x[i] > TINY else 0.0
+        grad_on_u = 0.0
+        for c in range(t.shape[0]):
+            grad_on_u += np.float64(grad[i, c]) * np.float64(x[i, c])
+        for e in range(rowptr[i], rowptr[i + 1]):
+            j, w = col[e], np.float64(weight[e])
+            theta = _log(x, i, n_x[i], s_x[i], y, j, n_y[j], s_y[j], root, t)
+            grad_on_t, t_on_u = 0.0, 0.0
+            for c in range(t.shape[0]):
+                grad_on_t += np.float64(grad[i, c]) * t[c]
+                t_on_u += t[c] * np.float64(x[i, c])
+            grad_weight[e] = root * grad_on_t
+            grad_beta[i] += w * root * grad_on_t
+            excess = _excess(theta)
+            along = excess * grad_on_t / (theta * theta) if theta > 1e-8 else 0.0
+            of_grad = -1 - excess - turning * t_on_u
+            of_t = along + turning * grad_on_u
+            for c in range(t.shape[0]):
+                grad_x[i, c] += w * (of_grad * np.float64(grad[i, c]) + of_t * t[c])
+        _to_coordinates(grad_x, x, i, n_x[i], s_x[i], root)
+        for c in range(t.shape[0]):
+            grad_beta[i] -= np.float64(x[i, c]) * grad_x[i, c]
+    return grad_x, grad_weight, grad_beta
+
+
+@_loop
+def tangent_backward_cols(
+    x: Array, n_x: Array, s_x: Array, y: Array, n_y: Array, s_y: Array, colptr: Array, row_t: Array, entry_t: Array,
+    weight: Array, root: float, grad: Array,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Gradients in the columns' points ``(N, d)``, and half of that in log β by column ``(N,)``."""
+    grad_y = np.zeros(y.shape, np.float64)
+    grad_beta = np.zeros(y.shape[0], np.float64)
+    t, back = np.empty(y.shape[1], np.float64), np.empty(y.shape[1], np.float64)
+    for j in range(y.shape[0]):
+        for k in range(colptr[j], colptr[j + 1]):
+            i = row_t[k]
+            w = np.float64(weight[entry_t[k]])
+            theta = _log(x, i, n_x[i], s_x[i], y, j, n_y[j], s_y[j], root, t)
+            _log(y, j, n_y[j], s_y[j], x, i, n_x[i], s_x[i], root, back)
+            if theta <= 1e-8:
+                for c in range(t.shape[0]):
+                    grad_y[j, c] += w * np.float64(grad[i, c])
+                continue
+            # a = −log_j(i)/θ is where R comes from, b = T/θ where it leads to; the transpose leads back
+            shrink = theta / math.sinh(theta)
+            on_b, square = 0.0, 0.0
+            for c in range(t.shape[0]):
+                t[c] /= theta
+                back[c] /= -theta
+                on_b += np.float64(grad[i, c]) * t[c]
+                square += (t[c] + back[c]) ** 2
+            on_sum = 0.0
+            for c in range(t.shape[0]):
+                pulled = shrink * np.float64(grad[i, c]) + (1 - shrink) * on_b * t[c]
+                on_sum += pulled * (t[c] + back[c])
+            on_sum *= 2 / max(square, TINY)
+            for c in range(t.shape[0]):
+                pulled = shrink * np.float64(grad[i, c]) + (1 - shrink) * on_b * t[c]
+                grad_y[j, c] += w * (pulled - on_sum * (t[c] + back[c]) + 2 * on_b * back[c])
+        _to_coordinates(grad_y, y, j, n_y[j], s_y[j], root)
+        for c in range(t.shape[0]):
+            grad_beta[j] -= np.float64(y[j, c]) * grad_y[j, c]
+    return grad_y, grad_beta
+
+
+@_loop
+def frechet_view(
+    x: Array, n_x: Array, s_x: Array, y: Array, n_y: Array, s_y: Array, rowptr: Array, col: Array, weight: Array,
+    root: float,
+) -> tuple[Array, Array, Array]:  # fmt: skip
+    """Lengths θ ``(E,)`` and directions ``(E, d)`` of all log_i(j), and their weighted sums ``(N, d)``."""
+    theta = np.empty(col.shape[0], np.float64)
+    direction = np.empty((col.shape[0], x.shape[1]), np.float64)
+    pull = np.zeros(x.shape, np.float64)
+    for i in range(x.shape[0]):
+        for e in range(rowptr[i], rowptr[i + 1]):
+            j, w = col[e], np.float64(weight[e])
+            theta[e] = _log(x, i, n_x[i], s_x[i], y, j, n_y[j], s_y[j], root, direction[e])
+            inverse = 1 / max(theta[e], TINY)
+            for c in range(x.shape[1]):
+                pull[i, c] += w * root * direction[e, c]
+                direction[e, c] *= inverse
+    return theta, direction, pull
+
+
+@_loop
+def frechet_hessian(stiffness: Array, direction: Array, rowptr: Array, weight: Array, x: Array) -> Array:
+    """Σ_j w_ij (h x_i + (1 − h) ⟨t, x_i⟩ t) of every row ``(N, d)``, with h = ``stiffness``."""
+    out = np.zeros(x.shape, np.float64)
+    for i in range(x.shape[0]):
+        diagonal = 0.0
+        for e in range(rowptr[i], rowptr[i + 1]):
+            w = np.float64(weight[e])
+            diagonal += w * stiffness[e]
+            dot = 0.0
+            for c in range(x.shape[1]):
+                dot += direction[e, c] * x[i, c]
+            dot *= w * (1 - stiffness[e])
+            for c in range(x.shape[1]):
+                out[i, c] += dot * direction[e, c]
+        for c in range(x.shape[1]):
+            out[i, c] += diagonal * x[i, c]
+    return out

@@ -1,0 +1,175 @@
+"""Sums of logarithms and Fréchet means over a graph's rows, for every backend."""
+
+import math
+
+import pytest
+import torch
+from torch.func import vmap
+
+from hyperboloid.geometry import Lorentz
+from hyperboloid.kernels import Adjacency, frechet_aggregate, tangent_aggregate, use_backend
+
+BETAS = [0.3, 1.0, 7.0]
+
+
+@pytest.fixture(autouse=True, params=["reference", "cpu"])
+def backend(request):
+    """Every backend passes the same tests."""
+    with use_backend(request.param):
+        yield request.param
+
+
+def to_point(v, beta):
+    root, length = beta.sqrt(), v.norm()
+    return torch.cat([(root * torch.cosh(length / root)).view(1), root * torch.sinh(length / root) * v / length])
+
+
+def inner(x, y):
+    return (x[1:] * y[1:]).sum() - x[0] * y[0]
+
+
+def textbook_log(u, v, beta):
+    """log_x(y) (Eq. 6) in Minkowski space, parallel transported to the origin."""
+    x, y = to_point(u, beta), to_point(v, beta)
+    origin = torch.cat([beta.sqrt().view(1), torch.zeros_like(u)])
+    direction = y + inner(x, y) / beta * x
+    tangent = beta.sqrt() * torch.acosh(-inner(x, y) / beta) * direction / inner(direction, direction).sqrt()
+    return (tangent + inner(origin, tangent) / (beta - inner(x, origin)) * (x + origin))[1:]
+
+
+def bipartite(rows=7, cols=9, entries=30):
+    generator = torch.Generator().manual_seed(0)
+    target, source = (
+        torch.randint(rows - 1, (entries,), generator=generator),
+        torch.randint(cols, (entries,), generator=generator),
+    )
+    return Adjacency.from_edges(source, target, (cols, rows), self_loops=False)  # the last row is empty
+
+
+def inputs(adj, d=3, scale=1.0, beta=1.0, dtype=torch.float64):
+    generator = torch.Generator().manual_seed(1)
+    target, u = (
+        scale * torch.randn(n, d, generator=generator, dtype=torch.float64) for n in (adj.num_rows, adj.num_cols)
+    )
+    weight = torch.rand(adj.row.numel(), generator=generator, dtype=torch.float64)
+    return [t.to(dtype).requires_grad_() for t in (target, u, weight, torch.tensor(beta, dtype=torch.float64))]
+
+
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_values_and_gradients_against_minkowski_space(beta, d):
+    adj = bipartite()
+    ours, theirs = inputs(adj, d, beta=beta), inputs(adj, d, beta=beta)
+    target, u, weight, b = ours
+    out = tangent_aggregate(target, u, adj, b, weight)
+    target, u, weight, b = theirs
+    expected = torch.zeros_like(out)
+    for i in range(adj.num_rows):
+        for e in (adj.row == i).nonzero().flatten():
+            expected[i] = expected[i] + weight[e] * textbook_log(target[i], u[adj.col[e]], b)
+    torch.testing.assert_close(out, expected, rtol=1e-9, atol=1e-9)
+    probe = torch.randn(out.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    for a, c in zip(
+        torch.autograd.grad((out * probe).sum(), ours),
+        torch.autograd.grad((expected * probe).sum(), theirs),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, c, rtol=1e-7, atol=1e-8)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 4.0])
+def test_gradients_at_the_origin_and_at_coinciding_points(scale):
+    adj = bipartite()
+    target, u, weight, b = inputs(adj, scale=scale)
+    with torch.no_grad():
+        target[0], u[1] = 0, 0
+        entry = int((adj.row == 2).nonzero()[0])
+        target[2] = u[adj.col[entry]]
+    # ⊖u ⊕ v is smooth everywhere, so differences know nothing of special cases
+    assert torch.autograd.gradcheck(
+        lambda x, y, w, b: tangent_aggregate(x, y, adj, b, w), (target, u, weight, b), rtol=1e-4, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("radius", [6.0, 9.0])
+def test_float32_far_out_is_as_good_as_float64(radius):
+    """Siblings 0.25 apart, where ambient coordinates lose everything."""
+    adj = bipartite()
+    generator = torch.Generator().manual_seed(3)
+    steps = torch.nn.functional.normalize(torch.randn(9 + 7, 4, generator=generator, dtype=torch.float64))
+    centre = radius * torch.nn.functional.normalize(torch.ones(4, dtype=torch.float64), dim=0)
+    points = Lorentz(1.0).normal.exp_at(centre.expand(16, 4), 0.25 * steps).float()
+    weight, beta = torch.ones(adj.row.numel()), torch.tensor(1.0)
+    single = tangent_aggregate(points[:7], points[7:], adj, beta, weight)
+    double = tangent_aggregate(points[:7].double(), points[7:].double(), adj, beta.double(), weight.double())
+    assert (single - double).abs().max() < 1e-5 * math.exp(radius - 6)
+
+
+@pytest.mark.parametrize("radius", [0.0, 30.0, 80.0, 1e4])
+def test_finite_at_any_radius(radius):
+    adj = bipartite()
+    target, u, weight, b = inputs(adj, scale=radius, dtype=torch.float32)
+    for operation in (
+        lambda: tangent_aggregate(target, u, adj, b, weight),
+        lambda: frechet_aggregate(u, adj, b, weight),
+    ):
+        out = operation()
+        gradients = torch.autograd.grad(out.sum(), [u, weight, b])
+        for t in (out, *gradients):
+            assert torch.isfinite(t).all()
+
+
+# ---- the Fréchet mean
+
+
+@pytest.mark.parametrize("beta", BETAS)
+def test_the_mean_of_a_row_is_that_of_its_points(beta):
+    adj = bipartite()
+    _, u, weight, b = inputs(adj, beta=beta)
+    out = frechet_aggregate(u, adj, b, weight)
+    probe = torch.randn(out.shape, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    rows = []
+    for i in range(adj.num_rows):
+        members = (adj.row == i).nonzero().flatten()
+        mean = Lorentz(b).normal.frechet(u[adj.col[members]], weight[members]) if len(members) else torch.zeros(3)
+        rows.append(mean.double())
+    expected = torch.stack(rows)
+    torch.testing.assert_close(out, expected, rtol=1e-9, atol=1e-9)
+    ours = torch.autograd.grad((out * probe).sum(), (u, weight, b), retain_graph=True)
+    theirs = torch.autograd.grad((expected * probe).sum(), (u, weight, b))
+    for a, c in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, c, rtol=1e-6, atol=1e-8)
+
+
+def test_float32_means_lie_within_1e_5_of_float64_ones_up_to_radius_6():
+    generator = torch.Generator().manual_seed(0)
+    edges = torch.randint(300, (2, 1500), generator=generator)
+    adj = Adjacency.from_edges(edges[0], edges[1], (300, 300), self_loops=True)
+    v = torch.nn.functional.normalize(torch.randn(300, 8, generator=generator, dtype=torch.float64))
+    u = (6 * torch.rand(300, 1, generator=generator, dtype=torch.float64) * v).float()
+    weight = torch.rand(adj.row.numel(), generator=generator)
+    single = frechet_aggregate(u, adj, torch.tensor(1.0), weight)
+    double = frechet_aggregate(u.double(), adj, torch.tensor(1.0).double(), weight.double())
+    assert Lorentz(1.0).normal.dist(single.double(), double).max() < 1e-5
+    pull = tangent_aggregate(double, u.double(), adj, torch.tensor(1.0).double(), weight.double())
+    assert pull.abs().max() < 1e-7  # what defines the mean
+
+
+def test_rows_without_members_or_weight_give_the_origin_and_pass_no_gradient():
+    adj = bipartite()
+    _, u, weight, b = inputs(adj)
+    with torch.no_grad():
+        weight[adj.row == 0] = 0
+    out = frechet_aggregate(u, adj, b, weight)
+    assert torch.equal(out[[0, -1]], torch.zeros(2, 3, dtype=torch.float64))
+    for g in torch.autograd.grad(out[[0, -1]].sum(), (u, weight, b)):
+        assert torch.equal(g, torch.zeros_like(g))
+
+
+def test_a_batch_of_models_equals_the_models_one_by_one():
+    adj = bipartite()
+    target, u, weight, _ = inputs(adj)
+    betas = torch.tensor([0.5, 1.0, 3.0], dtype=torch.float64)
+    many = vmap(lambda b, f: tangent_aggregate(f * target, f * u, adj, b, weight))(betas, betas)
+    for k, b in enumerate(betas):
+        torch.testing.assert_close(many[k], tangent_aggregate(b * target, b * u, adj, b, weight))
