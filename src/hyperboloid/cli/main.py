@@ -10,7 +10,7 @@ import typer
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.version import __version__
 
-from . import datasets, evaluate, plot, predict, train
+from . import datasets, evaluate, paper, plot, predict, train
 
 app = typer.Typer(
     name="hyperboloid",
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 for module in (train, evaluate, predict, plot, datasets):
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
+app.add_typer(paper.app, name="paper")
 
 
 def _version(show: bool) -> None:

@@ -1,0 +1,1 @@
+"""The paper's tables and figures: what was printed, measured again."""
