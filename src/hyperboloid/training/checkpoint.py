@@ -38,12 +38,13 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def save_checkpoint(path: Path, training: Training) -> None:
-    """Save parameters, the best parameters, Adam's moments and the counters."""
+    """Save parameters, the best parameters, Adam's moments where there are any, and the counters."""
     from safetensors.torch import save
 
     tensors: dict[str, Tensor] = {f"model.{k}": v for k, v in training.encoder.state_dict().items()}
     tensors |= {f"best.{k}": v for k, v in training.best_state.items()}
-    for index, state in training.optimizer.state_dict()["state"].items():
+    moments = {} if training.optimizer is None else training.optimizer.state_dict()["state"]
+    for index, state in moments.items():
         tensors |= {f"adam.{index}.{k}": v for k, v in state.items()}
     names = ("epoch", "best_epoch", "best", "seconds")
     counters = json.dumps({name: getattr(training, name) for name in names})
@@ -77,14 +78,16 @@ def _load(path: Path, training: Training) -> None:
             groups[group][name] = file.get_tensor(key)
     training.encoder.load_state_dict(groups["model"])
     training.best_state = groups["best"]
-    optimizer = training.optimizer.state_dict()
-    for name, tensor in groups["adam"].items():
-        index, key = name.split(".", 1)
-        optimizer["state"].setdefault(int(index), {})[key] = tensor
-    training.optimizer.load_state_dict(optimizer)
+    if training.optimizer is not None:
+        optimizer = training.optimizer.state_dict()
+        for name, tensor in groups["adam"].items():
+            index, key = name.split(".", 1)
+            optimizer["state"].setdefault(int(index), {})[key] = tensor
+        training.optimizer.load_state_dict(optimizer)
     training.epoch, training.best_epoch = int(counters["epoch"]), int(counters["best_epoch"])
     training.seconds, training.best = float(counters["seconds"]), Score(*counters["best"])
-    if groups["best"].keys() != groups["model"].keys():
+    # before the first judgement there is no best
+    if (training.best_epoch > 0 or groups["best"]) and groups["best"].keys() != groups["model"].keys():
         raise ValueError("the best parameters are not those of this model")
 
 

@@ -14,7 +14,7 @@ from hyperboloid.graphs.store import graph_to_bytes
 from .checkpoint import write_atomically, write_json
 from .config import Config, check_device, read_config
 from .experiment import Experiment, run_folder, summarize
-from .loop import build_encoder
+from .loop import start_training
 from .runner import Progress, train_run
 from .settings import default_settings
 from .tasks import Task, get_task
@@ -88,7 +88,7 @@ def fit(
     first = task_for(config.splits[0])
     if len(config.splits) > 1 and task_for(config.splits[1]).split_name == first.split_name:
         raise InputError(f"'{graph.name}' comes with one fixed split: give one --split, and --seeds for more runs.")
-    build_encoder(model, first, config.settings, config.seeds[0])
+    start_training(model, first, config.settings, config.seeds[0])
     try:
         folder = _open_folder(out, config, resume, Path(graph.name).stem)
     except OSError as error:

@@ -1,0 +1,138 @@
+"""Poincaré embeddings (Nickel & Kiela, NeurIPS '17), kept in normal coordinates."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from hyperboloid.geometry import Curvature
+from hyperboloid.kernels import Adjacency
+from hyperboloid.kernels.adjacency import cached_adjacency
+
+from .encoder import Sizes
+from .riemannian_sgd import RiemannianSGD
+from .settings import ModelSettings
+from .shallow import ShallowEncoder
+
+#: Edges of one step. Their gradients are added up, so the learning rate is that of a single edge.
+BATCH = 4096
+#: At a hub so many add up that it would be thrown about; together they weigh at most this much.
+LARGEST_STEP = 1.0
+
+
+class PoincareEmbedding(ShallowEncoder):
+    r"""Points of hyperbolic space, a node nearer to its neighbours than to others.
+
+    For every edge (i, j), in both directions, and k nodes n drawn from those that are not linked to i, minimise
+
+    .. math::  -\log \frac{e^{-d(v_i, v_j)}}{e^{-d(v_i, v_j)} + \sum_n e^{-d(v_i, v_n)}}
+
+    by Riemannian gradient descent, with a tenth of the learning rate in the first epochs (the burn-in, which settles
+    the angles). The published algorithm keeps points of the Poincaré ball and pushes back those that leave it; normal
+    coordinates describe the same points and reach everywhere. Edge weights are not looked at.
+
+    Args:
+        num_nodes: number of nodes N.
+        dim: width d of the embeddings.
+        num_classes: see :class:`ShallowEncoder`.
+        negatives: k.
+        burn_in: number of epochs of the burn-in.
+        beta: β of the hyperboloid, which is not learned: all distances could grow with it.
+    """
+
+    curvature: Curvature
+
+    def __init__(
+        self,
+        num_nodes: int,
+        dim: int,
+        num_classes: int | None = None,
+        *,
+        negatives: int = 10,
+        burn_in: int = 5,
+        beta: float = 1.0,
+    ) -> None:
+        super().__init__(num_nodes, dim, num_classes, curvature=Curvature(beta, trainable=False))
+        self.negatives = negatives
+        self.burn_in = burn_in
+        self.reset_parameters()
+
+    @classmethod
+    def from_settings(cls, sizes: Sizes, settings: ModelSettings) -> PoincareEmbedding:
+        """The model that a training run asks for."""
+        return cls(
+            sizes.nodes,
+            settings.dim,
+            sizes.classes,
+            negatives=10 if settings.negatives is None else settings.negatives,
+            burn_in=settings.burn_in,
+            beta=settings.beta,
+        )
+
+    def reset_parameters(self) -> None:
+        """Start again, close to the origin."""
+        super().reset_parameters()
+        nn.init.uniform_(self.table, -1e-3, 1e-3)
+
+    def loss(self, points: Tensor) -> Tensor:
+        """The loss of each edge ``(B,)`` from points ``(B, 2 + k, d)``: v_i, v_j, and the negatives v_n."""
+        score = -self.manifold.normal.dist(points[:, :1], points[:, 1:])
+        return score.logsumexp(1) - score[:, 0]
+
+    def train_epoch(
+        self, edge_index: Tensor, edge_weight: Tensor | None = None, *, lr: float, seed: int, epoch: int, epochs: int
+    ) -> float:
+        """Every edge once in either direction; gives the loss per edge."""
+        sampler = NonNeighbours(edge_index.cpu(), self.table.size(0))
+        lr = lr / 10 if epoch <= self.burn_in else lr
+        optimizer = RiemannianSGD([self.table], lr, beta=self.curvature)
+        generator = torch.Generator().manual_seed((seed << 32) + epoch)
+        # to a node linked to all others nothing can be a negative
+        edges = sampler.edges[:, sampler.count[sampler.edges[0]] > 0]
+        total = 0.0
+        for batch in torch.randperm(edges.size(1), generator=generator).split(BATCH):
+            negatives = sampler.sample(edges[0, batch], self.negatives, generator)
+            together = torch.cat([edges[:, batch].T, negatives], dim=1).to(self.table.device)
+            nodes, place, count = together.unique(return_inverse=True, return_counts=True)
+            rows = F.embedding(nodes, self.table, sparse=True)
+            damping = (lr * count / LARGEST_STEP).clamp_min(1).unsqueeze(1)
+            rows.register_hook(lambda grad, damping=damping: grad / damping)
+            optimizer.zero_grad()
+            loss = self.loss(F.embedding(place, rows)).sum()
+            loss.backward()
+            optimizer.step()
+            total += float(loss.detach())
+        self.table.grad = None
+        return total / max(edges.size(1), 1)
+
+
+class NonNeighbours:
+    """Draws nodes that are neither a given node nor its neighbours, each equally likely, without rejection.
+
+    Below the m-th neighbour of a node, by number, lie ``neighbour_m − m`` others. A binary search for k in these
+    numbers tells how many neighbours precede the k-th other node, hence its number.
+
+    Args:
+        edge_index: ``(2, E)`` the graph, each edge once in either direction.
+        num_nodes: its nodes.
+    """
+
+    def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
+        adj: Adjacency = cached_adjacency(edge_index, (num_nodes, num_nodes), self_loops=True)
+        #: ``(2, E)`` the edges without self loops
+        self.edges = torch.stack([adj.row, adj.col])[:, adj.row != adj.col]
+        #: ``(N,)`` how many nodes can be drawn for each
+        self.count = num_nodes - adj.rowptr.diff()
+        self._rowptr = adj.rowptr
+        self._num_nodes = num_nodes
+        # numbers of one node are below N, so that an offset of N for each node makes one sorted list of them all
+        self._below = adj.row * num_nodes + adj.col - (torch.arange(adj.col.numel()) - adj.rowptr[adj.row])
+
+    def sample(self, nodes: Tensor, count: int, generator: torch.Generator) -> Tensor:
+        """``(B, count)`` nodes drawn independently for each of ``nodes`` ``(B,)``, which all must have some."""
+        node = nodes.unsqueeze(1)
+        share = torch.rand(nodes.numel(), count, generator=generator, dtype=torch.float64)
+        k = (share * self.count[node]).long()
+        place = torch.searchsorted(self._below, node * self._num_nodes + k, right=True)
+        return k + place - self._rowptr[node]
