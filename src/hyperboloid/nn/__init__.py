@@ -2,6 +2,7 @@
 
 from .centroid import LorentzCentroid
 from .decoders import FermiDirac
+from .deepwalk import DeepWalk
 from .encoder import Encoder, Network
 from .features import SparseFeatures
 from .gat import GAT, GATLayer
@@ -14,6 +15,9 @@ from .kgcn import KGCN, KGCNConv
 from .lgcn import LGCN, LGCNConv
 from .linear import GyroLinear, TangentLinear
 from .mlp import MLP, LinearLayer
+from .poincare_emb import PoincareEmbedding
+from .riemannian_sgd import RiemannianSGD
+from .shallow import ShallowEncoder
 
 __all__ = [
     "GAT",
@@ -24,6 +28,7 @@ __all__ = [
     "KGCN",
     "LGCN",
     "MLP",
+    "DeepWalk",
     "Encoder",
     "FermiDirac",
     "GATLayer",
@@ -38,7 +43,10 @@ __all__ = [
     "LinearLayer",
     "LorentzCentroid",
     "Network",
+    "PoincareEmbedding",
+    "RiemannianSGD",
     "SAGELayer",
+    "ShallowEncoder",
     "SparseFeatures",
     "TangentLinear",
 ]

@@ -37,6 +37,8 @@ class HyperbolicConv(nn.Module):
           with self loops, by target and source, and their weights, the given (non-negative) ones multiplied in
     """
 
+    per_model = ("dropout", "att_dropout")
+
     def __init__(
         self,
         in_channels: int,

@@ -70,6 +70,10 @@ class Encoder(nn.Module):
 
     #: whether it can embed nodes it has not been trained on
     inductive: ClassVar[bool] = True
+    #: whether its embeddings lie in hyperbolic space, and its layers have a curvature
+    hyperbolic: ClassVar[bool] = True
+    #: squared distances that its links may be decoded by
+    distances: ClassVar[tuple[Distance, ...]] = ("intrinsic",)
 
     @classmethod
     def from_settings(cls, sizes: Sizes, settings: ModelSettings) -> Encoder:
@@ -129,8 +133,6 @@ class Network(Encoder):
     conv: ClassVar[Callable[..., nn.Module]]
     #: names in :class:`ModelSettings` that are arguments of the layer too
     layer_settings: ClassVar[tuple[str, ...]] = ("bias", "dropout", "drop_connect")
-    #: whether the layers, and the output, have a curvature
-    hyperbolic: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -63,21 +63,44 @@ class SparseFeatures:
 
     def matmul(self, weight: Tensor) -> Tensor:
         """X W for a dense ``(k, d)`` matrix W; differentiable in W."""
-        result: Tensor = _SparseMatmul.apply(self, weight)
+        result: Tensor = _SparseMatmul.apply(self.value, weight, self)
         return result
 
 
 class _SparseMatmul(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: SparseFeatures, weight: Tensor) -> Tensor:
-        ctx.x = x
-        return _csr(x.rowptr, x.col, x.value.to(weight.dtype), x.shape) @ weight
+    """The product with the values given beside the pattern, so that a batch of models may have values of its own."""
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor]:
-        x: SparseFeatures = ctx.x
-        transposed = _csr(x.colptr, x.row_t, x.value[x.perm_t].to(grad.dtype), (x.shape[1], x.shape[0]))
-        return None, transposed @ grad.contiguous()
+    def forward(value: Tensor, weight: Tensor, x: SparseFeatures) -> Tensor:
+        return _csr(x.rowptr, x.col, value.to(weight.dtype), x.shape) @ weight
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        value, _, ctx.x = inputs
+        ctx.save_for_backward(value)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, None]:
+        (value,), x = ctx.saved_tensors, ctx.x
+        transposed = _csr(x.colptr, x.row_t, value[x.perm_t].to(grad.dtype), (x.shape[1], x.shape[0]))
+        return None, transposed @ grad.contiguous(), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, value: Tensor, weight: Tensor, x: SparseFeatures) -> tuple[Tensor, int]:
+        models = info.batch_size
+        weight = weight.movedim(in_dims[1], 0) if in_dims[1] is not None else weight.expand(models, *weight.shape)
+        if in_dims[0] is None:  # one product with [W_1 … W_M]
+            side_by_side = weight.movedim(0, 1).reshape(x.shape[1], -1)
+            product: Tensor = _SparseMatmul.apply(value, side_by_side, x)
+            return product.view(x.shape[0], models, -1), 1
+        value = value.movedim(in_dims[0], 0)
+        if weight.device.type == "cpu":
+            return torch.stack([_SparseMatmul.apply(v, w, x) for v, w in zip(value, weight, strict=True)]), 0
+        row = torch.repeat_interleave(
+            torch.arange(x.shape[0], device=weight.device), x.rowptr.diff(), output_size=x.col.numel()
+        )
+        terms = value.to(weight.dtype).unsqueeze(-1) * weight.index_select(1, x.col)
+        return weight.new_zeros(models, x.shape[0], weight.size(-1)).index_add(1, row, terms), 0
 
 
 def _csr(rowptr: Tensor, col: Tensor, value: Tensor, shape: tuple[int, int]) -> Tensor:

@@ -7,19 +7,19 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.nn import GATConv
 
-from hyperboloid.errors import InputError
 from hyperboloid.kernels import Adjacency, dropout
 
 from .conv import check_probabilities
 from .encoder import Network
 from .features import Features
-from .pyg import PyGLayer, Through
+from .pyg import PyGLayer, Through, refuse_weights
 
 
 class _GATConv(GATConv):
     """PyG's, with attention dropout from the reproducible random stream."""
 
-    att_dropout = 0.0
+    att_dropout: float | Tensor = 0.0
+    per_model = ("att_dropout",)
 
     def edge_update(
         self,
@@ -71,8 +71,7 @@ class GATLayer(PyGLayer):
 
     def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """Attend to the neighbours."""
-        if weight is not None:
-            raise InputError("GAT has no place for edge weights: leave them out, or choose another model.")
+        refuse_weights(weight, "GAT")
         out: Tensor = self.conv(u, adj.edge_index)
         return out
 

@@ -7,13 +7,12 @@ from typing import Any
 from torch import Tensor
 from torch_geometric.nn import SAGEConv
 
-from hyperboloid.errors import InputError
 from hyperboloid.kernels import Adjacency
 
 from .encoder import Network
 from .features import Features
 from .linear import TangentLinear
-from .pyg import PyGLayer, Through
+from .pyg import PyGLayer, Through, refuse_weights
 
 
 class SAGELayer(PyGLayer):
@@ -39,8 +38,7 @@ class SAGELayer(PyGLayer):
 
     def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """The neighbours' mean and the node itself."""
-        if weight is not None:
-            raise InputError("GraphSAGE has no place for edge weights: leave them out, or choose another model.")
+        refuse_weights(weight, "GraphSAGE")
         out: Tensor = self.conv((u, self.own(x)), adj.edge_index)
         return out
 

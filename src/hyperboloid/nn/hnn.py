@@ -32,6 +32,8 @@ class HNNLayer(nn.Module):
         - output: ``(N, out_channels)``
     """
 
+    per_model = ("dropout",)
+
     def __init__(
         self,
         in_channels: int,

@@ -88,4 +88,5 @@ class LGCN(Network):
     """The Lorentzian graph convolutional network: :class:`LGCNConv` layers with activations in between."""
 
     conv = LGCNConv
+    distances = ("intrinsic", "lorentz")
     layer_settings = ("attention", "att_dim", "mean", "bias", "dropout", "att_dropout", "drop_connect")

@@ -24,6 +24,8 @@ class TangentLinear(nn.Module):
         drop_connect: probability with which single weights are dropped during training (Wan et al. 2013).
     """
 
+    per_model = ("drop_connect",)
+
     def __init__(
         self,
         in_channels: int,

@@ -26,6 +26,8 @@ class LinearLayer(nn.Module):
         - output: ``(N, out_channels)``
     """
 
+    per_model = ("dropout",)
+
     def __init__(
         self,
         in_channels: int,

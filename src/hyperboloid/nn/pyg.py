@@ -9,6 +9,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch_geometric.nn import MessagePassing
 
+from hyperboloid.errors import InputError
 from hyperboloid.kernels import Adjacency
 
 from .conv import check_probabilities
@@ -22,6 +23,12 @@ class Through(nn.Identity):
 
     def reset_parameters(self) -> None:
         """Nothing to reset."""
+
+
+def refuse_weights(weight: Tensor | None, name: str) -> None:
+    """Refuse edge weights where a convolution would ignore them; a sparse matrix of ones says nothing."""
+    if weight is not None and bool((weight != 1).any()):
+        raise InputError(f"{name} has no place for edge weights: leave them out, or choose another model.")
 
 
 class PyGLayer(nn.Module):
@@ -40,6 +47,8 @@ class PyGLayer(nn.Module):
           edge index ``(2, E)``, ``EdgeIndex``, torch.sparse ``adj_t`` or :class:`Adjacency`; edge weights ``(E,)``
         - output: ``(N, out_channels)``
     """
+
+    per_model = ("dropout",)
 
     def __init__(
         self,

@@ -55,6 +55,8 @@ MODELS: dict[str, Model] = {
     "gat": Model("hyperboloid.nn.gat:GAT"),
     "graphsage": Model("hyperboloid.nn.graphsage:GraphSAGE"),
     "mlp": Model("hyperboloid.nn.mlp:MLP"),
+    "deepwalk": Model("hyperboloid.nn.deepwalk:DeepWalk"),
+    "poincare_emb": Model("hyperboloid.nn.poincare_emb:PoincareEmbedding"),
 }
 
 

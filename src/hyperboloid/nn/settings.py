@@ -9,6 +9,10 @@ from typing import Any
 
 from hyperboloid.errors import InputError
 
+#: Probabilities that may differ between models trained as one program. A module that has some as attributes of its own
+#: lists them as ``per_model``; in such a program they are tensors, one number for each model.
+PER_MODEL = ("dropout", "att_dropout", "drop_connect")
+
 
 def ranged(default: Any, low: float, high: float = math.inf) -> Any:
     """A dataclass field whose number must lie in [low, high)."""
@@ -40,6 +44,11 @@ class ModelSettings:
         dropout: on input features of each layer.
         att_dropout: on neighbours.
         drop_connect: on weights.
+        walks: of ``deepwalk``, from every node in each epoch.
+        walk_length: number of nodes of a walk.
+        window: how far apart on a walk two nodes count as neighbours.
+        negatives: random nodes that a shallow model compares each neighbour with; None for the model's own.
+        burn_in: first epochs of ``poincare_emb``, with a tenth of the learning rate.
     """
 
     dim: int = ranged(16, 1)
@@ -56,6 +65,11 @@ class ModelSettings:
     dropout: float = ranged(0.0, 0.0, 1.0)
     att_dropout: float = ranged(0.0, 0.0, 1.0)
     drop_connect: float = ranged(0.0, 0.0, 1.0)
+    walks: int = ranged(10, 1)
+    walk_length: int = ranged(80, 2, 10_001)
+    window: int = ranged(10, 1)
+    negatives: int | None = ranged(None, 1)
+    burn_in: int = ranged(5, 0)
 
     def __post_init__(self) -> None:
         for f in dataclasses.fields(self):

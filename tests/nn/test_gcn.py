@@ -1,0 +1,108 @@
+"""GCN: PyG's GCNConv, with its weights."""
+
+import pytest
+import torch
+from torch_geometric.nn import GCNConv
+
+from hyperboloid import InputError
+from hyperboloid.geometry import Euclidean
+from hyperboloid.nn import GCN, GCNLayer, SparseFeatures
+from hyperboloid.nn.encoder import Sizes
+from hyperboloid.nn.settings import ModelSettings
+
+N, K, D = 8, 5, 4
+
+
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
+def randomize(module):
+    for p in module.double().parameters():
+        p.data.normal_()
+    return module
+
+
+def features(n=N, k=K):
+    return torch.randn(n, k, dtype=torch.float64)
+
+
+def untouched(layer, in_channels, out_channels, bias=True):
+    """PyG's own layer with the same weights."""
+    conv = GCNConv(in_channels, out_channels, bias=bias).double()
+    conv.lin.weight.data = layer.lin.weight.data
+    if bias:
+        conv.bias.data = layer.conv.bias.data
+    return conv
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_is_pygs(example, bias):
+    layer, x = randomize(GCNLayer(K, D, bias=bias)), features()
+    expected = untouched(layer, K, D, bias)(x, example.edges, example.weight)
+    torch.testing.assert_close(layer(x, example.edges, example.weight), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_is_kipfs_formula(example):
+    layer, x = randomize(GCNLayer(K, D)), features()
+    root = example.dense.sum(1).sqrt()
+    a_hat = example.dense / torch.outer(root, root)
+    expected = a_hat @ x @ layer.lin.weight.t() + layer.conv.bias
+    torch.testing.assert_close(layer(x, example.edges, example.weight), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_edge_weights_matter_and_one_is_none(example):
+    layer, x, edges = randomize(GCNLayer(K, D)), features(), example.edges
+    ones = torch.ones(edges.size(1), dtype=torch.float64)
+    torch.testing.assert_close(layer(x, edges, ones), layer(x, edges), rtol=1e-12, atol=1e-12)
+    assert not torch.allclose(layer(x, edges, 3 * ones), layer(x, edges))
+    with pytest.raises(InputError, match="edge_weight has 3 entries but the graph has 12 edges"):
+        layer(x, edges, ones[:3])
+
+
+def test_gradients_are_pygs(example):
+    layer, x = randomize(GCNLayer(K, D)), features()
+    conv = untouched(layer, K, D)
+    ours = torch.autograd.grad(
+        layer(x, example.edges, example.weight).square().sum(), [layer.lin.weight, layer.conv.bias]
+    )
+    theirs = torch.autograd.grad(conv(x, example.edges, example.weight).square().sum(), [conv.lin.weight, conv.bias])
+    for a, b in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_one_hot_and_sparse_features_are_dense_ones(example, bias):
+    one_hot = randomize(GCNLayer(N, D, bias=bias))
+    dense = torch.eye(N, dtype=torch.float64)
+    expected = untouched(one_hot, N, D, bias)(dense, example.edges, example.weight)
+    torch.testing.assert_close(one_hot(None, example.edges, example.weight), expected, rtol=1e-12, atol=1e-12)
+    layer, x = randomize(GCNLayer(K, D, bias=bias)), features() * (torch.rand(N, K) < 0.3)
+    expected = untouched(layer, K, D, bias)(x, example.edges, example.weight)
+    sparse = SparseFeatures.from_dense(x)
+    torch.testing.assert_close(layer(sparse, example.edges, example.weight), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_network_of_pygs_layers(example):
+    model, x = randomize(GCN(K, D, 2, 3, activation="elu")), features()
+    first, second = untouched(model.convs[0], K, D), untouched(model.convs[1], D, 3)
+    hidden = torch.nn.functional.elu(first(x, example.edges, example.weight))
+    expected = second(hidden, example.edges, example.weight)
+    torch.testing.assert_close(model(x, example.edges, example.weight), expected, rtol=1e-12, atol=1e-12)
+    assert isinstance(model.manifold, Euclidean)
+
+
+def test_the_layer_has_no_second_matrix():
+    assert {name: tuple(p.shape) for name, p in GCNLayer(K, D).named_parameters()} == {
+        "lin.weight": (D, K),
+        "conv.bias": (D,),
+    }
+
+
+def test_settings_reach_the_layers():
+    settings = ModelSettings(dim=6, layers=3, activation="elu", bias=False, dropout=0.1, drop_connect=0.3)
+    built = GCN.from_settings(Sizes(40, K, 2), settings)
+    assert repr(built) == repr(GCN(K, 6, 3, 2, activation="elu", bias=False, dropout=0.1, drop_connect=0.3))
+    for layer in built.convs:
+        assert (layer.dropout, layer.lin.drop_connect, layer.conv.bias) == (0.1, 0.3, None)
