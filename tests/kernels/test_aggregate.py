@@ -7,19 +7,14 @@ import torch
 from torch.func import vmap
 
 from hyperboloid.geometry import Lorentz
-from hyperboloid.kernels import Adjacency, lorentz_aggregate, lorentz_attention, use_backend
+from hyperboloid.kernels import Adjacency, lorentz_aggregate, lorentz_attention
 
 BETAS = [0.3, 1.0, 7.0]
 
 
 # ---- the slow, obvious reference
 
-
-@pytest.fixture(autouse=True, params=["reference", "cpu"])
-def backend(request):
-    """Every backend passes the same tests."""
-    with use_backend(request.param):
-        yield request.param
+pytestmark = pytest.mark.usefixtures("backend")
 
 
 def inner(x, y):
@@ -244,8 +239,9 @@ def test_nothing_is_nan_however_far(radius, directions):
         assert torch.isfinite(t.grad).all()
 
 
-def test_a_hub_with_10000_leaves():
-    n, d = 10_001, 8
+def test_a_hub_with_10000_leaves(backend):
+    interpreted = backend == "triton" and not torch.cuda.is_available()
+    n, d = 301 if interpreted else 10_001, 8
     leaves = torch.arange(1, n)
     hub = torch.zeros_like(leaves)
     adj = Adjacency.from_edges(torch.cat([leaves, hub]), torch.cat([hub, leaves]), (n, n), self_loops=True)

@@ -7,16 +7,11 @@ import torch
 from torch.func import vmap
 
 from hyperboloid.geometry import Lorentz
-from hyperboloid.kernels import Adjacency, frechet_aggregate, tangent_aggregate, use_backend
+from hyperboloid.kernels import Adjacency, frechet_aggregate, tangent_aggregate
 
 BETAS = [0.3, 1.0, 7.0]
 
-
-@pytest.fixture(autouse=True, params=["reference", "cpu"])
-def backend(request):
-    """Every backend passes the same tests."""
-    with use_backend(request.param):
-        yield request.param
+pytestmark = pytest.mark.usefixtures("backend")
 
 
 def to_point(v, beta):

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from .numerics import max_radius, rcoth_minus_1, tiny
+from .rows import batched, kernels_for
 
 
 class Differences(NamedTuple):
@@ -66,10 +67,11 @@ def _legs(diff: Differences, root: Tensor) -> _Legs:
 
 
 class _Chord(torch.autograd.Function):
-    generate_vmap_rule = True
-
     @staticmethod
     def forward(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
+        kernels = kernels_for(u, beta)
+        if kernels is not None:
+            return kernels.chord(u, v, beta)
         legs = _legs(differences(u, v), beta.sqrt())
         return torch.hypot(legs.a, legs.t)
 
@@ -80,6 +82,10 @@ class _Chord(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         u, v, beta = ctx.saved_tensors
+        kernels = kernels_for(u, beta)
+        if kernels is not None:
+            to_u, to_v, to_beta = kernels.chord_gradients(u, v, beta, grad)
+            return to_u, to_v, to_beta.view(beta.shape)
         root = beta.sqrt()
         diff = differences(u, v)
         r, root_sinh, d_r, a, t = _legs(diff, root)
@@ -105,6 +111,10 @@ class _Chord(torch.autograd.Function):
         outer = (grad * torch.stack([growth[0], -growth[1]])).clamp(-largest, largest)
         sides = torch.addcmul(radial.unsqueeze(-1) * own, outer.unsqueeze(-1), sideways)
         return sides[0], sides[1], (grad * grad_beta).sum_to_size(beta.shape)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, u: Tensor, v: Tensor, beta: Tensor) -> tuple[Tensor, int]:
+        return batched(_Chord, info, in_dims, u, v, beta)
 
 
 def chord(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:

@@ -2,17 +2,20 @@
 
 from .adjacency import Adjacency, cached_adjacency
 from .dispatch import frechet_aggregate, lorentz_aggregate, lorentz_attention, tangent_aggregate, use_backend
-from .random import dropout, keep_mask, random_stream
+from .random import Key, dropout, fold, keep_mask, random_numbers, random_stream
 from .reference import row_normalize, row_softmax, row_sum
 
 __all__ = [
     "Adjacency",
+    "Key",
     "cached_adjacency",
     "dropout",
+    "fold",
     "frechet_aggregate",
     "keep_mask",
     "lorentz_aggregate",
     "lorentz_attention",
+    "random_numbers",
     "random_stream",
     "row_normalize",
     "row_softmax",

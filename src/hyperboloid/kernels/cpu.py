@@ -24,6 +24,17 @@ def _back(array: Any, like: Tensor) -> Tensor:
     return tensor.clamp_(-limit, limit).to(like.dtype)
 
 
+def _one_by_one(function: Any, models: int, in_dims: Any, args: Any) -> Any:
+    """A vmap rule: the loops take one model at a time, which on a CPU costs nothing but the call."""
+    outputs = [
+        function.apply(*(a if dim is None else a.select(dim, m) for a, dim in zip(args, in_dims, strict=True)))
+        for m in range(models)
+    ]
+    if isinstance(outputs[0], Tensor):
+        return torch.stack(outputs), 0
+    return tuple(torch.stack(each) for each in zip(*outputs, strict=True)), (0,) * len(outputs[0])
+
+
 class _Attention(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -62,13 +73,8 @@ class _Attention(torch.autograd.Function):
         return _back(grad_query, query), _back(grad_key, key), of_beta, None, None, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, query: Any, key: Any, beta: Any, keep: Any, adj: Adjacency, cap: float) -> Any:
-        def one(q: Tensor, k: Tensor, b: Tensor, m: Tensor | None) -> Tensor:
-            return reference.lorentz_attention(q, k, adj, b, keep=m)
-
-        dims = (*in_dims[:3], in_dims[3] if keep is not None else None)
-        alpha = torch.vmap(one, in_dims=dims)(query, key, beta, keep)
-        return (alpha, alpha.detach()), (0, 0)
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return _one_by_one(_Attention, info.batch_size, in_dims, args)
 
 
 class _Centroid(torch.autograd.Function):
@@ -108,13 +114,8 @@ class _Centroid(torch.autograd.Function):
         return _back(grad_u, u), _back(grad_weight, weight), of_beta, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, u: Any, weight: Any, beta: Any, adj: Adjacency) -> Any:
-        def one(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
-            return reference.lorentz_aggregate(x, adj, b, w)
-
-        out = torch.vmap(one, in_dims=in_dims[:3])(u, weight, beta)
-        nothing = out.new_zeros(())
-        return (out, *[nothing] * 4), (0, *[None] * 4)
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return _one_by_one(_Centroid, info.batch_size, in_dims, args)
 
 
 class _Tangent(torch.autograd.Function):
@@ -146,11 +147,8 @@ class _Tangent(torch.autograd.Function):
         return _back(grad_target, target), _back(grad_u, u), _back(grad_weight, weight), of_beta, None
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, target: Any, u: Any, weight: Any, beta: Any, adj: Adjacency) -> Any:
-        def one(x: Tensor, y: Tensor, w: Tensor, b: Tensor) -> Tensor:
-            return reference.tangent_aggregate(x, y, adj, b, w)
-
-        return torch.vmap(one, in_dims=in_dims[:4])(target, u, weight, beta), 0
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return _one_by_one(_Tangent, info.batch_size, in_dims, args)
 
 
 def _points(target: Tensor, u: Tensor, beta: Tensor) -> tuple[tuple[Any, ...], float]:

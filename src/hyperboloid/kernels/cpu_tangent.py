@@ -1,16 +1,7 @@
-r"""Numba loops of the CPU backend for logarithms at the nodes, T = log_i(j) carried to the origin.
+"""Numba loops of the CPU backend for logarithms at the nodes, T = log_i(j) carried to the origin.
 
-Formulas are those of `geometry/normal.py`; vectors of a single pair live in small scratch arrays, nothing is kept per
-edge but scalars. Everything is in units of √β. The derivatives come from geometry, which cancels nowhere: moving j by δ
-and i by ε, both carried to the origin, changes T by
-
-.. math::
-    dT = J R δ - (T̂T̂^\top + θ \coth θ\, (I - T̂T̂^\top))\, ε
-         + \tanh(r_i/2) \big(⟨ε_\perp, T⟩ û_i - ⟨û_i, T⟩ ε_\perp\big)
-
-with θ = ‖T‖, J = T̂T̂ᵀ + (θ/sinh θ)(I − T̂T̂ᵀ) (Jacobi fields along the geodesic), R the turn by the angular defect of
-the triangle origin, i, j, which takes −log_j(i) to log_i(j), and a last term for the turning of the frame at i, with
-ε_⊥ the part of ε across the radius.
+Formulas and names, those of the gradients too, are from `geometry/gyro.py`; everything is in units of √β. Vectors of a
+single pair live in small scratch arrays: nothing is kept per edge but scalars.
 """
 
 from __future__ import annotations

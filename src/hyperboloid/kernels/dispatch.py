@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Literal
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from hyperboloid.geometry.rows import RowKernels, offer
+
 from . import reference
 from .adjacency import Adjacency
 
-Backend = Literal["reference", "cpu"]
+Backend = Literal["reference", "cpu", "triton"]
 
 _forced: ContextVar[Backend | None] = ContextVar("backend", default=None)
 
 
 @contextmanager
 def use_backend(name: Backend) -> Iterator[None]:
-    """Compute everything inside by one backend."""
+    """Compute everything inside by one backend, as far as it goes; what it does not have is the reference's."""
     token = _forced.set(name)
     try:
         yield
@@ -28,14 +32,47 @@ def use_backend(name: Backend) -> Iterator[None]:
         _forced.reset(token)
 
 
-def _use_cpu(t: Tensor) -> bool:
-    """Whether the CPU backend takes this."""
+def _backend(t: Tensor) -> Backend:
+    """Which backend takes this."""
     if torch.compiler.is_compiling():  # a compiler needs operations that it can see into
-        return False
+        return "reference"
     forced = _forced.get()
     if forced is not None:
-        return forced == "cpu"
-    return t.device.type == "cpu" and t.dtype in (torch.float32, torch.float64)
+        return forced
+    if t.dtype not in (torch.float32, torch.float64):
+        return "reference"
+    if t.device.type == "cpu":
+        return "cpu"
+    return "triton" if t.device.type == "cuda" and _has_triton() else "reference"
+
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
+
+
+def _implementation(name: str, t: Tensor) -> Any:
+    """The function called ``name`` of the backend that takes ``t``."""
+    backend = _backend(t)
+    if backend == "cpu":
+        from . import cpu
+
+        return getattr(cpu, name)
+    if backend == "triton":
+        from . import gpu
+
+        return getattr(gpu, name, None) or getattr(reference, name)
+    return getattr(reference, name)
+
+
+@cache
+def _rows() -> RowKernels:
+    from . import gpu
+
+    return gpu.Rows()
+
+
+offer(lambda t: _rows() if _backend(t) == "triton" else None)
 
 
 def lorentz_attention(
@@ -53,11 +90,8 @@ def lorentz_attention(
     Returns:
         ``(E,)``, summing to 1 over every row that keeps an entry.
     """
-    if _use_cpu(query):
-        from . import cpu
-
-        return cpu.lorentz_attention(query, key, adj, beta, keep=keep)
-    return reference.lorentz_attention(query, key, adj, beta, keep=keep)
+    out: Tensor = _implementation("lorentz_attention", query)(query, key, adj, beta, keep=keep)
+    return out
 
 
 def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
@@ -72,11 +106,8 @@ def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -
     Returns:
         Normal coordinates of the rows ``(num_rows, d)``; a row without weight gives the origin.
     """
-    if _use_cpu(u):
-        from . import cpu
-
-        return cpu.lorentz_aggregate(u, adj, beta, weight)
-    return reference.lorentz_aggregate(u, adj, beta, weight)
+    out: Tensor = _implementation("lorentz_aggregate", u)(u, adj, beta, weight)
+    return out
 
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
@@ -92,11 +123,8 @@ def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, w
     Returns:
         Tangent vectors carried to the origin ``(num_rows, d)``, as :meth:`NormalCoordinates.log_at` gives them.
     """
-    if _use_cpu(u):
-        from . import cpu
-
-        return cpu.tangent_aggregate(target, u, adj, beta, weight)
-    return reference.tangent_aggregate(target, u, adj, beta, weight)
+    out: Tensor = _implementation("tangent_aggregate", u)(target, u, adj, beta, weight)
+    return out
 
 
 def frechet_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
@@ -111,8 +139,5 @@ def frechet_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -
     Returns:
         Normal coordinates of the rows ``(num_rows, d)``; a row without weight gives the origin.
     """
-    if _use_cpu(u):
-        from . import cpu
-
-        return cpu.frechet_aggregate(u, adj, beta, weight)
-    return reference.frechet_aggregate(u, adj, beta, weight)
+    out: Tensor = _implementation("frechet_aggregate", u)(u, adj, beta, weight)
+    return out

@@ -43,18 +43,27 @@ def hash32_int(x: int) -> int:
 Key = int | Tensor  # the bits of an int32: a plain number, or a tensor where every model of a batch has its own
 
 
-def fold(key: Key, number: int) -> Key:
+def fold(key: Key, number: Key) -> Key:
     """A new key from a key and a number."""
     if isinstance(key, Tensor):
         return hash32(hash32(key) + number)
+    if isinstance(number, Tensor):
+        return hash32(number + _signed(hash32_int(key & 0xFFFFFFFF)))
     return hash32_int((hash32_int(key & 0xFFFFFFFF) + number) & 0xFFFFFFFF)
+
+
+def random_numbers(key: Key, count: int, device: torch.device) -> Tensor:
+    """Whole numbers from 0 to 2⁶² − 1, ``(count,)`` int64, or ``(M, count)`` for keys ``(M,)``."""
+    start = key.to(device).unsqueeze(-1) if isinstance(key, Tensor) else _signed(key)
+    bits = hash32(torch.arange(2 * count, dtype=torch.int32, device=device) + start).long() & 0x7FFFFFFF
+    return bits[..., :count] << 31 | bits[..., count:]
 
 
 class _Stream:
     """The masks of one training step: the n-th call gets the n-th key."""
 
-    def __init__(self, seed: Key, epoch: int) -> None:
-        self._key = fold(seed.to(torch.int32) if isinstance(seed, Tensor) else seed, epoch)
+    def __init__(self, seed: Key, epoch: Key) -> None:
+        self._key = fold(seed, epoch)
         self._calls = 0
 
     def next_key(self) -> Key:
@@ -66,8 +75,8 @@ _active: ContextVar[_Stream | None] = ContextVar("random_stream", default=None)
 
 
 @contextmanager
-def random_stream(seed: Key, epoch: int) -> Iterator[None]:
-    """Draw every mask inside from (seed, epoch) alone."""
+def random_stream(seed: Key, epoch: Key) -> Iterator[None]:
+    """Draw every mask inside from (seed, epoch) alone; tensors are int32."""
     token = _active.set(_Stream(seed, epoch))
     try:
         yield

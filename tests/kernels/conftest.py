@@ -1,0 +1,21 @@
+"""Backends for the tests of sparse operations. Without a GPU, Triton's kernels run in its interpreter."""
+
+import os
+from importlib.util import find_spec
+
+import pytest
+import torch
+
+from hyperboloid.kernels import use_backend
+
+if not torch.cuda.is_available():
+    os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported, which nothing has done yet
+
+
+@pytest.fixture(params=["reference", "cpu", "triton"])
+def backend(request):
+    """Every backend passes the same tests."""
+    if request.param == "triton" and find_spec("triton") is None:
+        pytest.skip("triton is not installed")
+    with use_backend(request.param):
+        yield request.param
