@@ -76,15 +76,13 @@ class NegativeSampler:
                 f"all pairs of the {num_nodes} nodes are training edges, so there are no negatives to draw"
             )
 
-    def sample(self, count: int, generator: torch.Generator) -> Tensor:
-        """``(2, count)`` int64 pairs, drawn independently (a pair may come twice).
+    def sample(self, numbers: Tensor) -> Tensor:
+        """Pairs ``(2, …)`` int64, one for each of the random numbers ``(…)``; a pair may come twice.
 
         Args:
-            count: how many.
-            generator: the source of randomness.
+            numbers: int64, uniform over a range far larger than the number of pairs.
         """
-        k = torch.randint(self._non_edges.count, (count,), generator=generator)
-        return self._non_edges[k]
+        return self._non_edges[numbers % self._non_edges.count]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""The one training loop: Adam, a validation score every epoch, early stopping, the best epoch kept."""
+"""The training loop: Adam, a validation score every epoch, early stopping, the best epoch kept."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hyperboloid.errors import TrainingError
 from hyperboloid.geometry import Curvature
 from hyperboloid.kernels import random_stream
 from hyperboloid.nn import Encoder
 from hyperboloid.nn.registry import get_model
+from hyperboloid.nn.shallow import ShallowEncoder
 
 from .checkpoint import copy_state
 from .guard import blame, finite
@@ -37,7 +39,7 @@ class Training:
         self.settings = settings
         self.seed = seed
         self.encoder = build_encoder(model, task, settings, seed)
-        self.optimizer = _adam(self.encoder, settings)
+        self.optimizer = self._optimizer()
         self.epoch = 0
         self.best_epoch = 0
         self.best = Score(-math.inf, -math.inf)
@@ -53,25 +55,41 @@ class Training:
     def step(self) -> dict[str, Any]:
         """Train for one epoch, score the validation part, and say how it went."""
         self.epoch += 1
+        metrics: dict[str, Any] = {"epoch": self.epoch, "loss": self._learn()}
+        if self._can_be_judged:
+            score = self.score("val")
+            if not math.isfinite(score.negative_loss):
+                raise self._blame()
+            if score > self.best:
+                self.best, self.best_epoch, self.best_state = score, self.epoch, copy_state(self.encoder)
+            metrics |= {f"val_{self.task.metric}": score.metric, "val_loss": -score.negative_loss}
+        metrics["beta"] = [float(m.beta.detach()) for m in self.encoder.modules() if isinstance(m, Curvature)]
+        return metrics
+
+    @property
+    def _can_be_judged(self) -> bool:
+        """Whether the model of this epoch does its task already."""
+        return True
+
+    def _optimizer(self) -> torch.optim.Optimizer | None:
+        """What moves the parameters; None where they move by themselves."""
+        return _adam(self.encoder, self.settings)
+
+    def _learn(self) -> float:
+        """Change the parameters for one epoch, and give the loss."""
+        assert self.optimizer is not None
         loss = self._backward()
         gradients = [p.grad for p in self.encoder.parameters() if p.grad is not None]
         if not (math.isfinite(loss) and finite(gradients)):
-            raise blame(self.encoder, self._backward, self.epoch)
+            raise self._blame()
         self.optimizer.step()
-        score = self.score("val")
-        if not math.isfinite(score.negative_loss):
-            raise blame(self.encoder, self._backward, self.epoch)
-        if score > self.best:
-            self.best, self.best_epoch, self.best_state = score, self.epoch, copy_state(self.encoder)
-        return {
-            "epoch": self.epoch,
-            "loss": loss,
-            f"val_{self.task.metric}": score.metric,
-            "val_loss": -score.negative_loss,
-            "beta": [float(m.beta.detach()) for m in self.encoder.modules() if isinstance(m, Curvature)],
-        }
+        return loss
+
+    def _blame(self) -> TrainingError:
+        return blame(self.encoder, self._backward, self.epoch)
 
     def _backward(self) -> float:
+        assert self.optimizer is not None
         self.encoder.train()
         self.optimizer.zero_grad(set_to_none=True)
         with random_stream(self.seed, self.epoch):
@@ -84,6 +102,15 @@ class Training:
         """Score of the present parameters."""
         self.encoder.eval()
         return self.task.score(self.encoder, part)
+
+
+def start_training(model: str, task: Task, settings: Settings, seed: int) -> Training:
+    """The training that suits the model: shallow ones learn in a way of their own."""
+    if not issubclass(get_model(model).load(), ShallowEncoder):
+        return Training(model, task, settings, seed)
+    from .shallow import ShallowTraining
+
+    return ShallowTraining(model, task, settings, seed)
 
 
 def build_encoder(model: str, task: Task, settings: Settings, seed: int) -> Encoder:

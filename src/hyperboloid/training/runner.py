@@ -16,7 +16,7 @@ from .checkpoint import load_checkpoint, save_checkpoint, write_atomically, writ
 from .config import Config
 from .experiment import read_summary, summarize
 from .interrupt import held_interrupt
-from .loop import Training
+from .loop import Training, start_training
 from .tasks import Task
 
 #: A run killed at any moment loses at most about this many seconds of work.
@@ -43,14 +43,14 @@ def train_run(folder: Path, config: Config, task: Task, progress: Progress | Non
     folder.mkdir(exist_ok=True)
     if not (folder / "config.json").exists():
         write_json(folder / "config.json", config.to_json())
-    training = Training(config.model, task, config.settings, config.seeds[0])
+    training = start_training(config.model, task, config.settings, config.seeds[0])
     checkpoint = folder / "checkpoint.safetensors"
     if checkpoint.exists():
         load_checkpoint(checkpoint, training)
     if progress is not None:
         progress.start(config)
     _epochs(folder, training, lambda: save_checkpoint(checkpoint, training), progress)
-    summary = _finish(folder, config, training)
+    summary = finish_run(folder, config, training)
     checkpoint.unlink(missing_ok=True)
     if progress is not None:
         progress.finish(summary)
@@ -90,7 +90,7 @@ def _epochs(folder: Path, training: Training, save: Callable[[], None], progress
         raise TrainingError(f"Could not write {log}: {error.strerror}.") from error
 
 
-def _finish(folder: Path, config: Config, training: Training) -> dict[str, Any]:
+def finish_run(folder: Path, config: Config, training: Training) -> dict[str, Any]:
     """Score the best epoch once, and write the model, its embeddings and the summary."""
     from safetensors.torch import save
 
@@ -124,7 +124,7 @@ def embeddings_to_bytes(task: Task, embeddings: torch.Tensor) -> bytes:
 
     graph = task.graph
     columns = {"id": pa.array([graph.id_of(i) for i in range(graph.num_nodes)])}
-    for k, column in enumerate(embeddings.cpu().T):
+    for k, column in enumerate(embeddings.detach().cpu().T):
         columns[f"v{k}"] = pa.array(column.numpy())
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), sink)

@@ -19,7 +19,7 @@ class Settings(ModelSettings):
     """The model's hyper-parameters and the optimiser's.
 
     Attributes:
-        lr: Adam's learning rate.
+        lr: learning rate, Adam's or that of the model's own optimiser.
         weight_decay: strength of the L2 penalty, on weights only (not on biases, not on β).
         epochs: at most so many.
         patience: stop after so many epochs without a better validation score.

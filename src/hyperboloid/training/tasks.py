@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
 from hyperboloid.graphs.splits import NegativeSampler, split_links, split_nodes
+from hyperboloid.kernels import Key, fold, random_numbers
 from hyperboloid.nn import Encoder
 from hyperboloid.nn.decoders import Distance
 from hyperboloid.nn.encoder import Sizes
@@ -22,6 +23,7 @@ from .metrics import accuracy, roc_auc
 from .settings import Settings
 
 Part = Literal["val", "test"]
+_NEGATIVES = 0x4E454741  # tells the draw of negatives from the masks of the same epoch
 
 
 class Score(NamedTuple):
@@ -82,12 +84,33 @@ class Task(ABC):
         """Number of classes whose logits the encoder gives; None where it gives embeddings."""
 
     @abstractmethod
-    def loss(self, encoder: Encoder, seed: int, epoch: int) -> Tensor:
-        """Training loss of one epoch; (seed, epoch) fix what is sampled."""
+    def examples(self, seed: Key, epoch: Key) -> Tensor:
+        """What one epoch trains on, fixed by (seed, epoch); with a leading axis for seeds ``(M,)``."""
 
     @abstractmethod
+    def part(self, part: Part) -> Tensor:
+        """What a model is judged by."""
+
+    @abstractmethod
+    def logits(self, encoder: Encoder, z: Tensor, examples: Tensor) -> Tensor:
+        """Logits of examples, for the encoder's output ``z`` ``(N, out_channels)``."""
+
+    @abstractmethod
+    def losses(self, logits: Tensor, part: Part | None) -> Tensor:
+        """Loss of the logits of a part, or of an epoch's examples; leading axes of many models are kept."""
+
+    @abstractmethod
+    def metrics(self, logits: Tensor, part: Part) -> Tensor:
+        """Metric of the logits of a part; leading axes of many models are kept."""
+
+    def loss(self, encoder: Encoder, seed: int, epoch: int) -> Tensor:
+        """Training loss of one epoch; (seed, epoch) fix what is sampled."""
+        return self.losses(self.logits(encoder, self.encode(encoder), self.examples(seed, epoch)), None)
+
     def score(self, encoder: Encoder, part: Part) -> Score:
         """Metric and loss on a part; call inside ``torch.no_grad()`` with the encoder in evaluation mode."""
+        logits = self.logits(encoder, self.encode(encoder), self.part(part))
+        return Score(float(self.metrics(logits, part)), -float(self.losses(logits, part)))
 
 
 class LinkTask(Task):
@@ -101,7 +124,10 @@ class LinkTask(Task):
         self.split = split_links(graph, split)
         self._set_graph(self.split.edge_index, self.split.edge_weight)
         self.distance = cast(Distance, settings.distance)
-        self._sampler = NegativeSampler(self.split.train, graph.num_nodes)
+        self._train = self.split.train.to(self.device)
+        self._sampler = NegativeSampler(self._train, graph.num_nodes)
+        pairs = {"val": (self.split.val, self.split.val_neg), "test": (self.split.test, self.split.test_neg)}
+        self._parts = {part: torch.cat(both, dim=1).to(self.device) for part, both in pairs.items()}
 
     @property
     def split_name(self) -> str:
@@ -113,31 +139,28 @@ class LinkTask(Task):
         """The embeddings are the output."""
         return None
 
-    def logits(self, encoder: Encoder, z: Tensor, pairs: Tensor) -> Tensor:
+    def examples(self, seed: Key, epoch: Key) -> Tensor:
+        """Pairs ``(…, 2, P)``: the training edges, then as many fresh non-edges."""
+        numbers = random_numbers(fold(fold(seed, epoch), _NEGATIVES), self._train.size(1), self.device)
+        negative = self._sampler.sample(numbers).movedim(0, -2)
+        return torch.cat([self._train.expand(negative.shape), negative], dim=-1)
+
+    def part(self, part: Part) -> Tensor:
+        """Pairs ``(2, P)``: the edges of the part, then its fixed non-edges."""
+        return self._parts[part]
+
+    def logits(self, encoder: Encoder, z: Tensor, examples: Tensor) -> Tensor:
         """Logits ``(P,)`` of pairs ``(2, P)`` of embedded nodes."""
-        pairs = pairs.to(z.device)
-        return encoder.link_logits(z.index_select(0, pairs[0]), z.index_select(0, pairs[1]), self.distance)
+        return encoder.link_logits(z.index_select(0, examples[0]), z.index_select(0, examples[1]), self.distance)
 
-    def loss(self, encoder: Encoder, seed: int, epoch: int) -> Tensor:
-        """Cross-entropy over the training edges and as many fresh non-edges."""
-        count = self.split.train.size(1)
-        generator = torch.Generator().manual_seed((seed << 32) + epoch)
-        pairs = torch.cat([self.split.train, self._sampler.sample(count, generator)], dim=1)
-        return _link_loss(self.logits(encoder, self.encode(encoder), pairs), count)
+    def losses(self, logits: Tensor, part: Part | None) -> Tensor:
+        """Cross-entropy of edges and of as many non-edges, ``(…, P)`` to ``(…)``."""
+        edges, others = logits.chunk(2, dim=-1)
+        return F.softplus(-edges).mean(-1) + F.softplus(others).mean(-1)
 
-    def score(self, encoder: Encoder, part: Part) -> Score:
-        """AUC against the fixed non-edges of the part."""
-        positive, negative = (
-            (self.split.val, self.split.val_neg) if part == "val" else (self.split.test, self.split.test_neg)
-        )
-        logits = self.logits(encoder, self.encode(encoder), torch.cat([positive, negative], dim=1))
-        count = positive.size(1)
-        return Score(roc_auc(logits[:count], logits[count:]), -float(_link_loss(logits, count)))
-
-
-def _link_loss(logits: Tensor, positives: int) -> Tensor:
-    """Mean cross-entropy of the first ``positives`` logits as links, plus that of the others as non-links."""
-    return F.softplus(-logits[:positives]).mean() + F.softplus(logits[positives:]).mean()
+    def metrics(self, logits: Tensor, part: Part) -> Tensor:
+        """AUC against the fixed non-edges of the part, ``(…, P)`` to ``(…)``."""
+        return roc_auc(*logits.chunk(2, dim=-1))
 
 
 class NodeTask(Task):
@@ -150,6 +173,10 @@ class NodeTask(Task):
         super().__init__(graph, settings, split, dtype, device)
         self.split = split_nodes(graph, split, masks=settings.masks)
         self._set_graph(graph.edge_index, graph.edge_weight)
+        assert graph.y is not None  # split_nodes has refused a graph without labels
+        y, parts = graph.y, {"train": self.split.train, "val": self.split.val, "test": self.split.test}
+        self._nodes = {part: nodes.to(self.device) for part, nodes in parts.items()}
+        self._labels = {part: y[nodes].to(self.device) for part, nodes in parts.items()}
 
     @property
     def split_name(self) -> str:
@@ -161,20 +188,26 @@ class NodeTask(Task):
         """The graph's."""
         return self.graph.num_classes
 
-    def _logits_and_labels(self, encoder: Encoder, nodes: Tensor) -> tuple[Tensor, Tensor]:
-        assert self.graph.y is not None  # split_nodes has refused a graph without labels
-        logits = self.encode(encoder)
-        return logits.index_select(0, nodes.to(logits.device)), self.graph.y[nodes].to(logits.device)
+    def examples(self, seed: Key, epoch: Key) -> Tensor:
+        """The training nodes ``(T,)``, the same in every epoch; ``(M, T)`` for seeds ``(M,)``."""
+        return self._nodes["train"].expand(*(seed.shape if isinstance(seed, Tensor) else ()), -1)
 
-    def loss(self, encoder: Encoder, seed: int, epoch: int) -> Tensor:
-        """Cross-entropy on the training nodes."""
-        return F.cross_entropy(*self._logits_and_labels(encoder, self.split.train))
+    def part(self, part: Part) -> Tensor:
+        """Its nodes ``(V,)``."""
+        return self._nodes[part]
 
-    def score(self, encoder: Encoder, part: Part) -> Score:
-        """Accuracy on the part's nodes."""
-        nodes = self.split.val if part == "val" else self.split.test
-        logits, y = self._logits_and_labels(encoder, nodes)
-        return Score(accuracy(logits, y), -float(F.cross_entropy(logits, y)))
+    def logits(self, encoder: Encoder, z: Tensor, examples: Tensor) -> Tensor:
+        """Logits ``(V, C)`` of nodes ``(V,)``: their rows of the output."""
+        return z.index_select(0, examples)
+
+    def losses(self, logits: Tensor, part: Part | None) -> Tensor:
+        """Cross-entropy on the nodes of the part, ``(…, V, C)`` to ``(…)``."""
+        y = self._labels[part or "train"]
+        return -logits.log_softmax(-1).gather(-1, y.expand(logits.shape[:-1]).unsqueeze(-1)).squeeze(-1).mean(-1)
+
+    def metrics(self, logits: Tensor, part: Part) -> Tensor:
+        """Accuracy on the nodes of the part, ``(…, V, C)`` to ``(…)``."""
+        return accuracy(logits, self._labels[part])
 
 
 TASKS: dict[str, type[Task]] = {task.name: task for task in (LinkTask, NodeTask)}

@@ -1,0 +1,63 @@
+"""Milliseconds of one epoch of many models trained as one program, and memory, for several models and batch sizes.
+
+    python benchmarks/batch.py --device cuda --data-dir DATA --models lgcn,gcn,gat,hgcn --counts 1,64,256
+
+On a CPU the same models one by one are timed as well.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import torch
+
+from hyperboloid.graphs import load_graph
+from hyperboloid.training.batch import Batch
+from hyperboloid.training.settings import Settings
+from hyperboloid.training.tasks import get_task
+
+WARM = 6  # epochs before the clock starts: compiling, filling caches, recording the CUDA graph
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir")
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--graph", default="cora")
+    parser.add_argument("--task", default="link")
+    parser.add_argument("--dim", type=int, default=16)
+    parser.add_argument("--models", default="lgcn,gcn,gat,hgcn")
+    parser.add_argument("--counts", default="1,16")
+    parser.add_argument("--epochs", type=int, default=20)
+    args = parser.parse_args()
+    graph = load_graph(args.graph, data_dir=args.data_dir)
+    print(f"{args.graph}, {args.task}, d = {args.dim}, {args.device}: ms an epoch (training step and validation)")
+    for model in args.models.split(","):
+        for count in map(int, args.counts.split(",")):
+            settings = Settings(dim=args.dim, drop_connect=0.2, dropout=0.5 if args.task == "node" else 0.0)
+            task = get_task(args.task)(graph, settings, 0, torch.float32, args.device)
+            cuda = args.device.startswith("cuda")
+            if cuda:
+                torch.cuda.empty_cache()
+                torch.cuda.reset_peak_memory_stats()
+            start = time.perf_counter()
+            batch = Batch(model, task, [(settings, seed) for seed in range(count)])
+            for _ in range(WARM):
+                batch.step()
+            batch.outcomes  # noqa: B018 (waits for the device)
+            ready = time.perf_counter()
+            for _ in range(args.epochs):
+                batch.step()
+            best = max(o.val for o in batch.outcomes)
+            seconds = time.perf_counter() - ready
+            memory = f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB" if cuda else ""
+            print(
+                f"{model:12} × {count:4}: {1000 * seconds / args.epochs:8.1f} ms, {ready - start:5.1f} s to start, "
+                f"best validation {best:.3f} {memory}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

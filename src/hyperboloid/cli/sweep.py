@@ -1,0 +1,130 @@
+"""``hyperboloid sweep``."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hyperboloid.errors import InputError
+
+from .options import DataDir, Features, GraphArgument, Json, Labels, Weight, percent, settings_from
+
+if TYPE_CHECKING:
+    from hyperboloid.training.sweep import Sweep
+
+
+def command(
+    graph: GraphArgument,
+    task: Annotated[str, typer.Option(help="What to learn: link or node.")] = "link",
+    models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")] = "lgcn,hgcn,gcn,gat",
+    dim: Annotated[int, typer.Option(help="Width of the embeddings.")] = 16,
+    seeds: Annotated[int, typer.Option(help="Fresh initialisations for the test.")] = 5,
+    split: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
+    tries: Annotated[int | None, typer.Option(help="Settings per model.", show_default="the whole grid of 256")] = None,
+    halving: Annotated[bool, typer.Option(help="Stop the worse half of the search now and then.")] = True,
+    budget: Annotated[str | None, typer.Option(help="Stop in time with the best so far: 90s, 10m, 2h.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="At most so many epochs.", show_default="2000")] = None,
+    features: Features = None,
+    labels: Labels = None,
+    weight: Weight = None,
+    data_dir: DataDir = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    out: Annotated[Path | None, typer.Option(help="Folder.", show_default="a new one below runs/")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep in --out.")] = False,
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A setting that is the same for all.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Search settings for several models, and say which model and geometry suits the graph."""
+    settings = settings_from(set_ or [])
+    if epochs is not None:
+        settings["epochs"] = epochs
+    seconds = math.inf if budget is None else parse_time(budget)
+    if out is None:
+        if resume:
+            raise InputError("Resuming needs the folder: give it by --out.")
+        out = _new_folder(Path(graph).stem, task)
+
+    from hyperboloid.training.sweep import sweep
+
+    from .progress import stage_display
+
+    try:
+        with stage_display() as display:
+            found = sweep(
+                graph,
+                task=task,
+                models=[name.strip() for name in models.split(",") if name.strip()],
+                dim=dim,
+                seeds=seeds,
+                split=split,
+                tries=tries,
+                halving=halving,
+                budget=seconds,
+                features=features,
+                labels=labels,
+                weight=weight,
+                data_dir=data_dir,
+                device=device,
+                dtype=dtype,
+                out=out,
+                resume=resume,
+                watch=None if display is None else lambda model, stage: display.stage(f"{model}, {stage}"),
+                **settings,
+            )
+    except KeyboardInterrupt as interrupt:
+        typer.echo(f"Interrupted; go on with the same command and --resume --out {out}.", err=True)
+        raise typer.Exit(130) from interrupt
+    _show(found)
+    if as_json:
+        typer.echo(json.dumps(found.as_json()))
+
+
+def parse_time(text: str) -> float:
+    """Seconds in ``90s``, ``10m`` or ``2h``."""
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([smh])\s*", text)
+    if match is None or float(match[1]) == 0:
+        raise InputError(f"--budget must be a time like 90s, 10m or 2h, not {text!r}.")
+    return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
+
+
+def _new_folder(stem: str, task: str) -> Path:
+    number = 1
+    while (path := Path("runs") / f"sweep-{stem}-{task}{'' if number == 1 else f'-{number}'}").exists():
+        number += 1
+    return path
+
+
+def _show(found: Sweep) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    title = f"{found.dataset}, {found.task}, {found.metric} in %"
+    table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
+    for heading in ("model", "geometry", "validation", "test", "settings tried", "epochs", "seconds", ""):
+        table.add_column(heading)
+    for v in found.verdicts:
+        table.add_row(
+            v.model,
+            "hyperbolic" if v.hyperbolic else "Euclidean",
+            percent(v.val),
+            percent(v.test_mean, v.test_std),
+            f"{v.tried}",
+            f"{v.epochs}",
+            f"{v.seconds:.0f}",
+            "" if v.complete else "cut short",
+        )
+    console = Console(highlight=False)
+    console.print(table)
+    for model, reason in found.skipped.items():
+        console.print(f"Without {model}: {reason}", markup=False)
+    console.print(found.advice, markup=False)
+    console.print(f"Folder: {found.folder}; the best model is a run folder: {found.folder / 'best'}", markup=False)

@@ -1,0 +1,249 @@
+"""Many models of one architecture trained as one program: a leading model axis on every parameter.
+
+The layers stay written for one model; :func:`torch.func.vmap` gives them the axis. Learning rate, weight decay, dropout
+probabilities, seeds and starts may differ from model to model. Each model is the one that :class:`Training` would make
+of the same settings and seed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import functional_call, stack_module_state, vmap
+
+from hyperboloid.errors import InputError
+from hyperboloid.geometry import Curvature
+from hyperboloid.kernels import random_stream
+from hyperboloid.nn import Encoder
+from hyperboloid.nn.settings import PER_MODEL
+
+from .loop import build_encoder
+from .settings import Settings
+from .tasks import Part, Task
+
+#: Settings in which the models of one batch may differ: none of them changes a tensor's shape or the program.
+MAY_DIFFER = frozenset({"lr", "weight_decay", "beta", *PER_MODEL})
+BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's, as torch has them
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one model of a batch has done so far.
+
+    Attributes:
+        settings: its settings.
+        seed: its seed.
+        val: best validation metric.
+        val_loss: validation loss of that epoch.
+        best_epoch: that epoch; 0 if there was none with finite numbers.
+        epochs: epochs until it was out of patience, or until now.
+        done: whether it was.
+    """
+
+    settings: Settings
+    seed: int
+    val: float
+    val_loss: float
+    best_epoch: int
+    epochs: int
+    done: bool
+
+
+def shape_of(settings: Settings) -> tuple[Any, ...]:
+    """What models must have in common to be trained as one program."""
+    return tuple(v for k, v in sorted(dataclasses.asdict(settings).items()) if k not in MAY_DIFFER)
+
+
+class Batch:
+    """Models on their way, all at the same epoch.
+
+    Args:
+        model: name of the encoder.
+        task: what to train for.
+        runs: settings and seed of each model; the settings differ in :data:`MAY_DIFFER` only.
+    """
+
+    def __init__(self, model: str, task: Task, runs: Sequence[tuple[Settings, int]]) -> None:
+        if len({shape_of(settings) for settings, _ in runs}) != 1:
+            raise InputError(f"the settings of one batch may differ in {', '.join(sorted(MAY_DIFFER))} only.")
+        self.task = task
+        self.runs = list(runs)
+        encoders = [build_encoder(model, task, settings, seed) for settings, seed in runs]
+        self._program = _Program(encoders[0], task)
+        state, _ = stack_module_state(encoders)
+        self._state: dict[str, Tensor] = {name: p.detach() for name, p in state.items()}
+        self._trained = [name for name, p in encoders[0].named_parameters() if p.requires_grad]
+        curvatures = {f"{name}.raw" for name, m in encoders[0].named_modules() if isinstance(m, Curvature)}
+        self._decayed = {n for n, p in encoders[0].named_parameters() if p.dim() >= 2 and n not in curvatures}
+        first = next(iter(self._state.values()))
+
+        def numbers(name: str) -> Tensor:
+            return torch.tensor([getattr(s, name) for s, _ in runs], dtype=first.dtype, device=first.device)
+
+        # a probability that is 0 for all needs no mask
+        self._numbers = {n: numbers(n) for n in PER_MODEL if any(getattr(s, n) for s, _ in runs)}
+        count = len(runs)
+        self._per_model: dict[str, Tensor] = {
+            "seed": torch.tensor([seed for _, seed in runs], dtype=torch.int32, device=first.device),
+            "lr": numbers("lr"),
+            "weight_decay": numbers("weight_decay"),
+            "best": torch.full((count,), -torch.inf, dtype=torch.float64, device=first.device),
+            "best_loss": torch.full((count,), torch.inf, dtype=first.dtype, device=first.device),
+            "best_epoch": torch.zeros(count, dtype=torch.int32, device=first.device),
+        }
+        self._mean = {n: torch.zeros_like(self._state[n]) for n in self._trained}
+        self._square = {n: torch.zeros_like(self._state[n]) for n in self._trained}
+        self._best_state = {n: p.clone() for n, p in self._state.items()}
+        self._epoch = torch.zeros((), dtype=torch.int32, device=first.device)
+        self._graph: torch.cuda.CUDAGraph | None = None
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @property
+    def _limits(self) -> tuple[int, int]:
+        settings = self.runs[0][0]
+        return settings.epochs, settings.patience
+
+    def step(self) -> None:
+        """Train every model for one epoch and score its validation part.
+
+        On a GPU the epoch is recorded once, and played from then on: such small models would otherwise spend their
+        time on starting operations.
+        """
+        self.epoch += 1
+        if self.task.device.type != "cuda":
+            self._step()
+        elif self._graph is not None:
+            self._graph.replay()
+        elif self.epoch <= 3:  # what is allocated and chosen once must be before the recording
+            stream = torch.cuda.Stream()
+            stream.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(stream):
+                self._step()
+            torch.cuda.current_stream().wait_stream(stream)
+        else:
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._step()
+            self._graph.replay()
+
+    def _step(self) -> None:
+        self._epoch += 1
+        with torch.enable_grad():
+            trained = [self._state[n].requires_grad_() for n in self._trained]
+            examples = self.task.examples(self._per_model["seed"], self._epoch)
+            logits = self._forward(self._state, examples, training=True)
+            losses = self.task.losses(logits, None)
+            gradients = torch.autograd.grad(losses.sum(), trained, allow_unused=True)
+        for p in trained:
+            p.requires_grad_(False)
+        with torch.no_grad():
+            self._adam(dict(zip(self._trained, gradients, strict=True)))
+            self._judge()
+
+    def _forward(self, state: dict[str, Tensor], examples: Tensor, *, training: bool) -> Tensor:
+        """Logits of all models; ``examples`` have a model axis in training."""
+        self._program.train(training)
+
+        def one(p: dict[str, Tensor], seed: Tensor, numbers: dict[str, Tensor], chosen: Tensor) -> Tensor:
+            with self._program.with_numbers(numbers), random_stream(seed, self._epoch):
+                out: Tensor = functional_call(self._program, {f"encoder.{n}": t for n, t in p.items()}, (chosen,))
+            return out
+
+        many = vmap(one, in_dims=(0, 0, 0, 0 if training else None))
+        out: Tensor = many(state, self._per_model["seed"], self._numbers, examples)
+        return out
+
+    def _adam(self, gradients: dict[str, Tensor | None]) -> None:
+        """Adam with coupled L2, a learning rate and a decay for each model."""
+        step = self._epoch.to(self._per_model["lr"].dtype)
+        correction, correction_square = (1 - b**step for b in BETAS)
+        for name, grad in gradients.items():
+            if grad is None:  # the curvature of an output that logits do not look at
+                continue
+            p, mean, square = self._state[name], self._mean[name], self._square[name]
+            shape = (-1, *[1] * (p.dim() - 1))
+            if name in self._decayed:
+                grad = grad + self._per_model["weight_decay"].view(shape) * p
+            mean.lerp_(grad, 1 - BETAS[0])
+            square.mul_(BETAS[1]).addcmul_(grad, grad, value=1 - BETAS[1])
+            size = square.sqrt().div_(correction_square.sqrt()).add_(EPSILON)
+            p.sub_((self._per_model["lr"] / correction).view(shape) * mean / size)
+
+    def _judge(self) -> None:
+        """Score the validation part, and keep what is best for each model that still has patience."""
+        m = self._per_model
+        logits = self._forward(self._state, self.task.part("val"), training=False)
+        metric, loss = self.task.metrics(logits, "val"), self.task.losses(logits, "val")
+        better = (metric > m["best"]) | ((metric == m["best"]) & (loss < m["best_loss"]))
+        better &= loss.isfinite() & (self._epoch - m["best_epoch"] <= self._limits[1])
+        m["best"].copy_(torch.where(better, metric, m["best"]))
+        m["best_loss"].copy_(torch.where(better, loss, m["best_loss"]))
+        m["best_epoch"].copy_(torch.where(better, self._epoch, m["best_epoch"]))
+        for name, kept in self._best_state.items():
+            now = self._state[name]
+            kept.copy_(torch.where(better.view(-1, *[1] * (now.dim() - 1)), now, kept))
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """How each model has done so far."""
+        epochs, patience = self._limits
+        columns = (self._per_model[n].tolist() for n in ("best", "best_loss", "best_epoch"))
+        out = []
+        for (settings, seed), val, loss, best_epoch in zip(self.runs, *columns, strict=True):
+            last = min(epochs, best_epoch + patience)
+            out.append(Outcome(settings, seed, val, loss, best_epoch, min(self.epoch, last), self.epoch >= last))
+        return out
+
+    @torch.no_grad()
+    def metrics(self, part: Part) -> list[float]:
+        """Metric of each model's best epoch on a part."""
+        logits = self._forward(self._best_state, self.task.part(part), training=False)
+        values: list[float] = self.task.metrics(logits, part).tolist()
+        return values
+
+    def state(self, index: int) -> dict[str, Tensor]:
+        """Parameters of one model's best epoch, as its encoder's ``load_state_dict`` takes them."""
+        return {name: p[index].clone() for name, p in self._best_state.items()}
+
+    def keep(self, indices: Sequence[int]) -> None:
+        """Go on with some of the models only."""
+        chosen = torch.tensor(list(indices), dtype=torch.long, device=self._epoch.device)
+        self.runs = [self.runs[i] for i in indices]
+        for tensors in (self._state, self._best_state, self._mean, self._square, self._numbers, self._per_model):
+            for name in tensors:
+                tensors[name] = tensors[name].index_select(0, chosen)
+        self._graph = None
+
+
+class _Program(torch.nn.Module):
+    """From examples to logits as one module, so that parameters can be swapped for a model's own."""
+
+    def __init__(self, encoder: Encoder, task: Task) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.task = task
+        self._drops = [(m, name) for m in encoder.modules() for name in getattr(m, "per_model", ())]
+
+    def forward(self, examples: Tensor) -> Tensor:
+        return self.task.logits(self.encoder, self.task.encode(self.encoder), examples)
+
+    @contextmanager
+    def with_numbers(self, numbers: dict[str, Tensor]) -> Iterator[None]:
+        """Give the modules a model's own probabilities."""
+        before = [getattr(module, name) for module, name in self._drops]
+        try:
+            for module, name in self._drops:
+                setattr(module, name, numbers.get(name, 0.0))
+            yield
+        finally:
+            for (module, name), value in zip(self._drops, before, strict=True):
+                setattr(module, name, value)

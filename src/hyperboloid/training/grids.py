@@ -1,0 +1,52 @@
+"""Which settings a search tries, for every model the same.
+
+The paper's grid has three numbers: a learning rate, one dropout probability p and an L2 penalty. For links p is that of
+DropConnect; for nodes that of features and of attention. Which squared distance decodes links, the paper leaves open:
+where a model has two (:attr:`Encoder.distances`), both are tried and validation decides.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import random
+from typing import Any
+
+from hyperboloid.nn.registry import get_model
+from hyperboloid.nn.shallow import ShallowEncoder
+
+from .settings import Settings, default_settings
+
+LEARNING_RATES = (0.01, 0.008, 0.005, 0.001)
+DROPOUTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+PENALTIES = (0.0, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001)
+ACTIVATION = {"link": "relu", "node": "elu"}
+#: Shallow models have neither dropout nor L2; their learning rate is searched around its default.
+SHALLOW_FACTORS = (1.0, 0.3, 3.0)
+
+
+def grid(model: str, task: str, dataset: str, tries: int | None = None, **given: Any) -> list[Settings]:
+    """The settings to try.
+
+    Args:
+        model: name of the model.
+        task: ``link`` or ``node``.
+        dataset: name of the data set, whose scaling of features is kept.
+        tries: so many of them, chosen at random but the same for every model; None for all.
+        **given: settings that are the same in all, such as ``dim``.
+    """
+    line = get_model(model)
+    base = default_settings(model, task, dataset, **given)
+    if issubclass(line.load(), ShallowEncoder):
+        return [dataclasses.replace(base, lr=base.lr * factor) for factor in SHALLOW_FACTORS[:tries]]
+    points = list(itertools.product(LEARNING_RATES, DROPOUTS, PENALTIES))
+    if tries is not None and tries < len(points):
+        points = random.Random(0).sample(points, tries)
+    common: dict[str, Any] = {"activation": ACTIVATION[task], "scaling": base.scaling, "dim": base.dim, **given}
+    out = []
+    for distance in line.load().distances if task == "link" else ("intrinsic",):
+        for lr, p, penalty in points:
+            drops = {"drop_connect": p} if task == "link" else {"dropout": p, "att_dropout": p}
+            tried = {"lr": lr, "weight_decay": penalty, "distance": distance, **drops}
+            out.append(line.settle(Settings(**(common | tried | given))))
+    return out

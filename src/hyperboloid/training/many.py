@@ -1,0 +1,215 @@
+"""Training of many models: as one program where their layers allow it, in as large batches as fit into memory."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from hyperboloid.errors import TrainingError
+from hyperboloid.nn.registry import get_model
+from hyperboloid.nn.settings import PER_MODEL
+from hyperboloid.nn.shallow import ShallowEncoder
+
+from .batch import Batch, Outcome, shape_of
+from .loop import start_training
+from .settings import Settings
+from .tasks import Task
+
+#: Every so many epochs the models that are out of patience are counted, and dropped when they are half of the batch.
+LOOK_EVERY = 25
+#: With halving, the better half of a batch goes on at each of these epochs.
+RUNGS = (50, 100, 200, 400)
+#: On a CPU a larger batch gains nothing, and on a GPU one that fills the memory leaves no room for other programs.
+MOST_ON_CPU, SHARE_OF_MEMORY = 16, 0.7
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trained model.
+
+    Attributes:
+        outcome: its settings, seed and validation scores.
+        test: metric on the test part at the best epoch; None where it was not asked for.
+        state: parameters of the best epoch; None likewise.
+    """
+
+    outcome: Outcome
+    test: float | None = None
+    state: dict[str, Tensor] | None = None
+
+
+class Watcher(Protocol):
+    """Is told how it goes."""
+
+    def __call__(self, alive: int, epoch: int, best: float, finished: int, total: int) -> None:
+        """``alive`` models at ``epoch``, the ``best`` validation metric among them; ``finished`` of ``total``."""
+
+
+def can_be_batched(model: str, settings: Settings) -> bool:
+    """Whether the model's layers can take a model axis; Fréchet means stop when they have converged, each by itself."""
+    line = get_model(model)
+    return not issubclass(line.load(), ShallowEncoder) and line.settle(settings).mean != "frechet"
+
+
+def train_many(
+    model: str,
+    task_for: Callable[[Settings], Task],
+    runs: Sequence[tuple[Settings, int]],
+    *,
+    test: bool = False,
+    halving: bool = False,
+    until: float = float("inf"),
+    watch: Watcher | None = None,
+    save: Callable[[list[Trial]], None] | None = None,
+) -> list[Trial]:
+    """Train a model for each of many settings and seeds.
+
+    Args:
+        model: name of the model.
+        task_for: the task for given settings (their scaling of features and decoder).
+        runs: settings and seed of each model.
+        test: score the test part of each, and keep its parameters.
+        halving: stop the worse half of a batch now and then (:data:`RUNGS`).
+        until: value of :func:`time.monotonic` at which to stop with the best so far.
+        watch: is told how it goes.
+        save: is given the trials of each batch when it has ended.
+
+    Returns:
+        One trial for each run, in their order; those that time did not suffice for are missing at the end.
+    """
+    found: dict[int, Trial] = {}
+    for group in _by_shape(runs):
+        task = task_for(runs[group[0]][0])
+        if not can_be_batched(model, runs[group[0]][0]):
+            chunks: Iterator[list[int]] = ([i] for i in group)
+            train = _train_alone
+        else:
+            size = capacity(model, task, max((runs[i][0] for i in group), key=_masked))
+            chunks = (group[k : k + size] for k in range(0, len(group), size))
+            train = _train_batch
+        for chunk in chunks:
+            if time.monotonic() >= until:
+                break
+            tell = None if watch is None else _told(watch, len(found), len(runs))
+            trials = train(model, task, [runs[i] for i in chunk], test, halving, until, tell)
+            found |= dict(zip(chunk, trials, strict=True))
+            if save is not None:
+                save(trials)
+    return [found[i] for i in sorted(found)]
+
+
+Tell = Callable[[int, int, float], None]
+
+
+def _told(watch: Watcher, finished: int, total: int) -> Tell:
+    return lambda alive, epoch, best: watch(alive, epoch, best, finished, total)
+
+
+def _by_shape(runs: Sequence[tuple[Settings, int]]) -> list[list[int]]:
+    """Places of the runs that can be one program."""
+    groups: dict[object, list[int]] = {}
+    for i, (settings, _) in enumerate(runs):
+        groups.setdefault(shape_of(settings), []).append(i)
+    return list(groups.values())
+
+
+def _train_batch(
+    model: str,
+    task: Task,
+    runs: Sequence[tuple[Settings, int]],
+    test: bool,
+    halving: bool,
+    until: float,
+    tell: Tell | None,
+) -> list[Trial]:
+    """Train some models as one program; those out of patience leave it on the way."""
+    batch = Batch(model, task, runs)
+    place = list(range(len(runs)))  # of each model of the batch among the runs
+    found: dict[int, Trial] = {}
+
+    def leave(indices: Sequence[int]) -> None:
+        """Note down some models, and go on without them."""
+        outcomes, values = batch.outcomes, batch.metrics("test") if test and indices else None
+        for i in indices:
+            found[place[i]] = Trial(outcomes[i]) if values is None else Trial(outcomes[i], values[i], batch.state(i))
+        stay = [i for i in range(len(batch)) if i not in set(indices)]
+        place[:] = [place[i] for i in stay]
+        if stay and indices:
+            batch.keep(stay)
+
+    while place:
+        batch.step()
+        rung = halving and batch.epoch in RUNGS
+        if not rung and batch.epoch % LOOK_EVERY and time.monotonic() < until:
+            continue
+        outcomes = batch.outcomes
+        if tell is not None:
+            tell(len(place), batch.epoch, max(o.val for o in outcomes))
+        done = [i for i, o in enumerate(outcomes) if o.done]
+        if time.monotonic() >= until or len(done) == len(place):
+            leave(range(len(place)))
+        elif rung and len(place) > 1:
+            by_score = sorted(range(len(place)), key=lambda i: (outcomes[i].val, -outcomes[i].val_loss))
+            leave(sorted({*done, *by_score[: len(place) // 2]}))
+        elif len(done) >= len(place) / 2:
+            leave(done)
+    return [found[i] for i in range(len(runs))]
+
+
+def _train_alone(
+    model: str,
+    task: Task,
+    runs: Sequence[tuple[Settings, int]],
+    test: bool,
+    halving: bool,
+    until: float,
+    tell: Tell | None,
+) -> list[Trial]:
+    """Train one model that cannot be batched."""
+    ((settings, seed),) = runs
+    training = start_training(model, task, settings, seed)
+    try:
+        while not training.done and time.monotonic() < until:
+            training.step()
+            if tell is not None:
+                tell(1, training.epoch, training.best.metric)
+    except TrainingError:  # a number that is not finite: what was best before counts, as in a batch
+        pass
+    best = training.best
+    outcome = Outcome(
+        settings, seed, best.metric, -best.negative_loss, training.best_epoch, training.epoch, training.done
+    )
+    if not test or not training.best_state:
+        return [Trial(outcome)]
+    training.encoder.load_state_dict(training.best_state)
+    return [Trial(outcome, training.score("test").metric, training.best_state)]
+
+
+def _masked(settings: Settings) -> int:
+    """How many kinds of random masks a model needs."""
+    return sum(getattr(settings, name) > 0 for name in PER_MODEL)
+
+
+def capacity(model: str, task: Task, settings: Settings) -> int:
+    """How many models one batch should have."""
+    if task.device.type != "cuda":
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        # some twenty vectors for every pair that is decoded and for every neighbour
+        vectors = task.examples(0, 1).numel() + task.edge_index.size(1)
+        needed = 20 * vectors * settings.dim * torch.finfo(task.dtype).bits // 8
+        return int(max(1, min(MOST_ON_CPU, SHARE_OF_MEMORY * free // needed)))
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_allocated(task.device)
+    torch.cuda.reset_peak_memory_stats(task.device)
+    probe = Batch(model, task, [(settings, 0), (settings, 1)])
+    probe.step()
+    needed = (torch.cuda.max_memory_allocated(task.device) - before) // 2
+    del probe
+    torch.cuda.empty_cache()
+    return int(max(1, SHARE_OF_MEMORY * torch.cuda.mem_get_info(task.device)[0] // needed))

@@ -1,0 +1,223 @@
+"""Several models on one graph, each searched, selected and tested: which model, and which geometry, suits it."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hyperboloid.errors import InputError
+from hyperboloid.graphs import Graph, load_graph
+from hyperboloid.graphs.store import graph_to_bytes
+from hyperboloid.nn.registry import get_model
+
+from .checkpoint import write_atomically, write_json
+from .config import Config, check_device
+from .loop import start_training
+from .many import Watcher, train_many
+from .runner import finish_run
+from .selection import Journal, Verdict, sweep_model
+from .settings import Settings, check_names, default_settings
+from .tasks import Score, Task, get_task
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep found.
+
+    Attributes:
+        folder: where it is kept; its ``best`` is a run folder of the model with the best validation score.
+        dataset: name or path of the graph.
+        task: ``link`` or ``node``.
+        metric: what is measured.
+        verdicts: one for each model that could be trained, the best on validation first.
+        skipped: why a model could not, by its name.
+        seconds: time it took.
+    """
+
+    folder: Path
+    dataset: str
+    task: str
+    metric: str
+    verdicts: list[Verdict]
+    skipped: dict[str, str]
+    seconds: float
+
+    @property
+    def advice(self) -> str:
+        """One or two sentences: which model, and whether hyperbolic space helps."""
+        best = self.verdicts[0]
+        text = f"Validation prefers {best.model}: test {self.metric} {_percent(best)}."
+        rivals = [v for v in self.verdicts if v.hyperbolic != best.hyperbolic]
+        if not rivals:
+            return text
+        rival = rivals[0]
+        ours, theirs = ("hyperbolic", "Euclidean") if best.hyperbolic else ("Euclidean", "hyperbolic")
+        gap, noise = best.test_mean - rival.test_mean, (best.test_std**2 + rival.test_std**2) ** 0.5
+        weight = "more than" if abs(gap) > noise else "within"
+        return (
+            f"{text} The best {theirs} model is {rival.model} with {_percent(rival)}: {ours} space makes "
+            f"{100 * gap:+.1f} points here, {weight} the spread of the initialisations."
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything but parameters, in types that JSON has."""
+        return {
+            "dataset": self.dataset,
+            "task": self.task,
+            "metric": self.metric,
+            "best": self.verdicts[0].model,
+            "models": [v.as_json() for v in self.verdicts],
+            "skipped": self.skipped,
+            "advice": self.advice,
+            "seconds": self.seconds,
+            "run": str(self.folder / "best"),
+        }
+
+
+def _percent(verdict: Verdict) -> str:
+    return f"{100 * verdict.test_mean:.1f} ± {100 * verdict.test_std:.1f} %"
+
+
+def sweep(
+    dataset: Any,
+    *,
+    task: str = "link",
+    models: Sequence[str] = ("lgcn", "hgcn", "gcn", "gat"),
+    dim: int = 16,
+    seeds: int = 5,
+    split: int = 0,
+    tries: int | None = None,
+    halving: bool = True,
+    budget: float = float("inf"),
+    features: str | Path | None = None,
+    labels: str | Path | None = None,
+    weight: str | None = None,
+    data_dir: str | Path | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
+    out: str | Path = "runs/sweep",
+    resume: bool = False,
+    watch: Callable[[str, str], Watcher] | None = None,
+    **settings: Any,
+) -> Sweep:
+    """Find settings for several models on one graph and compare them.
+
+    Args:
+        dataset: name of a data set, path of a graph file, or a graph object, as for :func:`fit`.
+        task: ``link`` or ``node``.
+        models: names of the models.
+        dim: width of the embeddings.
+        seeds: fresh initialisations for the test.
+        split: seed of the split.
+        tries: settings to try for each model; None for the whole grid.
+        halving: stop the worse half of a search's models now and then.
+        budget: seconds, shared evenly by the models.
+        features, labels, weight, data_dir, device, dtype: as for :func:`fit`.
+        out: folder for what is found.
+        resume: go on with the sweep in ``out``.
+        watch: gives the watcher of a model's stage.
+        **settings: hyper-parameters that are the same for all.
+
+    Raises:
+        InputError: something given is wrong.
+    """
+    began = time.monotonic()
+    check_names(settings)
+    check_device(device)
+    for name, number in (("seeds", seeds), ("tries", 1 if tries is None else tries)):
+        if number < 1:
+            raise InputError(f"{name} must be at least 1, not {number}.")
+    if not models or len(set(models)) < len(models):
+        raise InputError(f"Give the models to compare, each once, not {', '.join(models) or 'none'}.")
+    for model in models:
+        get_model(model)
+    graph = load_graph(dataset, data_dir=data_dir, features=features, labels=labels, weight=weight)
+    name = str(dataset) if isinstance(dataset, (str, Path)) else graph.name
+    common = {"dim": dim, **settings}
+    configs = {
+        model: Config(
+            name, graph.checksum, task, model, default_settings(model, task, graph.name, **common), [split],
+            list(range(seeds)), dtype, device,
+        )
+        for model in models
+    }  # fmt: skip
+    task_for = task_factory(graph, task, split, configs[models[0]].torch_dtype, device)
+    for config in configs.values():
+        task_for(config.settings)  # everything that can be wrong with the input shows here
+    folder = _open_folder(
+        Path(out), resume, {"dataset": name, "checksum": graph.checksum, "task": task, "split": split}
+    )
+    journal = Journal(folder / "trials.jsonl")
+
+    verdicts: list[Verdict] = []
+    skipped: dict[str, str] = {}
+    for left, model in zip(range(len(models), 0, -1), models, strict=True):
+        share = (began + budget - time.monotonic()) / left
+        watchers = None if watch is None else partial(watch, model)
+        options = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal, **common}
+        try:
+            verdicts.append(sweep_model(model, graph, task, task_for, budget=share, watch=watchers, **options))
+        except InputError as error:  # a model that has no place for this graph, or no time
+            skipped[model] = str(error)
+    if not verdicts:
+        raise InputError("None of the models could be trained: " + " ".join(skipped.values()))
+    verdicts.sort(key=lambda v: v.val, reverse=True)
+    found = Sweep(folder, name, task, get_task(task).metric, verdicts, skipped, time.monotonic() - began)
+    _keep_best(found, configs[verdicts[0].model], graph, task_for)
+    write_json(folder / "summary.json", found.as_json())
+    return found
+
+
+def task_factory(graph: Graph, task: str, split: int, dtype: Any, device: str) -> Callable[[Settings], Task]:
+    """The task for given settings; those that agree in what a task depends on share one."""
+    made: dict[tuple[Any, ...], Task] = {}
+
+    def task_for(settings: Settings) -> Task:
+        key = (settings.scaling, settings.distance, settings.masks)
+        if key not in made:
+            made[key] = get_task(task)(graph, settings, split, dtype, device)
+        return made[key]
+
+    return task_for
+
+
+def _open_folder(folder: Path, resume: bool, what: dict[str, Any]) -> Path:
+    """Make the folder, or check that the one there holds this very sweep."""
+    path = folder / "sweep.json"
+    if folder.exists() and not resume:
+        raise InputError(f"{folder} exists already: choose another --out, or go on with it by --resume.")
+    if folder.exists():
+        there = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        if there != what:
+            raise InputError(f"{folder} holds something else than this sweep; choose another --out.")
+        return folder
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
+    write_json(path, what)
+    return folder
+
+
+def _keep_best(found: Sweep, config: Config, graph: Graph, task_for: Callable[[Settings], Task]) -> None:
+    """Write the best model of all as a run folder, for `predict`, `evaluate` and `plot`."""
+    trial = found.verdicts[0].best
+    settings, seed = trial.outcome.settings, trial.outcome.seed
+    if trial.state is None:  # it was trained before the sweep was resumed: the same again
+        (trial,) = train_many(config.model, task_for, [(settings, seed)], test=True)
+    assert trial.state is not None
+    folder = found.folder / "best"
+    folder.mkdir(exist_ok=True)
+    one = dataclasses.replace(config, settings=settings).only(config.splits[0], seed)
+    write_json(folder / "config.json", one.to_json())
+    write_atomically(folder / "graph.safetensors", graph_to_bytes(graph))
+    training = start_training(config.model, task_for(settings), settings, seed)
+    training.best_state, training.best_epoch = trial.state, trial.outcome.best_epoch
+    training.best, training.epoch = Score(trial.outcome.val, -trial.outcome.val_loss), trial.outcome.epochs
+    finish_run(folder, one, training)

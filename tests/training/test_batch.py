@@ -1,0 +1,163 @@
+"""A model trained in a batch is the model trained alone."""
+
+import dataclasses
+
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+
+from hyperboloid import InputError
+from hyperboloid.graphs import Graph, load_graph
+from hyperboloid.graphs.generators import disease
+from hyperboloid.nn.registry import MODELS
+from hyperboloid.training.batch import Batch
+from hyperboloid.training.loop import Training
+from hyperboloid.training.many import can_be_batched, capacity, train_many
+from hyperboloid.training.metrics import roc_auc
+from hyperboloid.training.settings import Settings
+from hyperboloid.training.tasks import get_task
+
+BASE = Settings(dim=5, epochs=50)
+RUNS = [
+    (BASE, 0),
+    (dataclasses.replace(BASE, lr=0.02, weight_decay=5e-4, dropout=0.5, att_dropout=0.2, drop_connect=0.1), 1),
+    (dataclasses.replace(BASE, lr=0.005, weight_decay=1e-3, dropout=0.2, drop_connect=0.3, beta=2.0), 7),
+]
+
+
+def task_of(graph, task, settings=BASE, dtype=torch.float64):
+    return get_task(task)(graph, settings, 0, dtype, "cpu")
+
+
+def check_same(batch, runs, model, task, epochs):
+    for index, (settings, seed) in enumerate(runs):
+        alone = Training(model, task, settings, seed)
+        while alone.epoch < epochs and not alone.done:
+            alone.step()
+        outcome, state = batch.outcomes[index], batch.state(index)
+        assert outcome.best_epoch == alone.best_epoch
+        assert outcome.val == pytest.approx(alone.best.metric, abs=1e-12)
+        assert outcome.val_loss == pytest.approx(-alone.best.negative_loss, abs=1e-6)
+        assert alone.best_state.keys() == state.keys()
+        for name, expected in alone.best_state.items():
+            torch.testing.assert_close(state[name], expected, rtol=0, atol=1e-6, msg=name)
+        alone.encoder.load_state_dict(state)
+        assert batch.metrics("test")[index] == pytest.approx(alone.score("test").metric, abs=1e-12)
+
+
+@pytest.mark.parametrize("task", ["link", "node"])
+@pytest.mark.parametrize("model", ["lgcn", "gcn", "gat", "hgcn"])
+def test_fifty_epochs_in_a_batch_equal_fifty_epochs_alone(model, task):
+    graph = load_graph("karate")  # without features: a lookup
+    the_task = task_of(graph, task)
+    batch = Batch(model, the_task, RUNS)
+    for _ in range(50):
+        batch.step()
+    check_same(batch, RUNS, model, the_task, 50)
+
+
+@pytest.mark.parametrize("model", [name for name in MODELS if can_be_batched(name, BASE)])
+def test_every_model_that_can_be_batched_is_the_same_there(model):
+    graph = disease(num_nodes=60, seed=1)  # with features
+    the_task = task_of(graph, "link", dataclasses.replace(BASE, scaling="none"))
+    batch = Batch(model, the_task, RUNS)
+    for _ in range(5):
+        batch.step()
+    check_same(batch, RUNS, model, the_task, 5)
+
+
+def test_sparse_features_with_dropout_of_each_model():
+    x = (torch.rand(40, 60, generator=torch.Generator().manual_seed(0)) < 0.03).float()
+    edges = torch.randint(40, (2, 120), generator=torch.Generator().manual_seed(1))
+    edges = torch.cat([edges, edges.flip(0)], 1)[:, edges.repeat(1, 2)[0] != edges.repeat(1, 2)[1]].unique(dim=1)
+    graph = Graph(name="sparse", num_nodes=40, edge_index=edges, x=x)
+    the_task = task_of(graph, "link")
+    batch = Batch("lgcn", the_task, RUNS)
+    for _ in range(10):
+        batch.step()
+    check_same(batch, RUNS, "lgcn", the_task, 10)
+
+
+def test_those_who_stay_do_not_notice_that_others_leave():
+    the_task = task_of(load_graph("karate"), "link")
+    batch = Batch("lgcn", the_task, RUNS)
+    for epoch in range(20):
+        batch.step()
+        if epoch == 7:
+            batch.keep([0, 2])
+    check_same(batch, [RUNS[0], RUNS[2]], "lgcn", the_task, 20)
+
+
+def test_patience_is_each_model_s_own():
+    runs = [(dataclasses.replace(s, patience=6, epochs=200), seed) for s, seed in RUNS]
+    the_task = task_of(load_graph("karate"), "link")
+    trials = train_many("gcn", lambda _: the_task, runs, test=True)
+    ended = set()
+    for trial, (settings, seed) in zip(trials, runs, strict=True):
+        alone = Training("gcn", the_task, settings, seed)
+        while not alone.done:
+            alone.step()
+        assert trial.outcome.done
+        assert (trial.outcome.best_epoch, trial.outcome.epochs) == (alone.best_epoch, alone.epoch)
+        alone.encoder.load_state_dict(alone.best_state)
+        assert trial.test == pytest.approx(alone.score("test").metric, abs=1e-12)
+        ended.add(alone.epoch)
+    assert len(ended) > 1
+
+
+def test_a_model_that_diverges_takes_no_other_with_it():
+    runs = [RUNS[0], (dataclasses.replace(BASE, lr=99.0), 1)]
+    the_task = task_of(load_graph("karate"), "node", dtype=torch.float32)
+    both, alone = Batch("mlp", the_task, runs), Batch("mlp", the_task, runs[:1])
+    with torch.no_grad():
+        both._state["convs.0.lin.weight"][1] = torch.nan
+    for _ in range(10):
+        both.step()
+        alone.step()
+    assert both.outcomes[0] == alone.outcomes[0]
+    assert both.outcomes[1].best_epoch == 0
+
+
+def test_settings_that_change_the_program_are_refused():
+    the_task = task_of(load_graph("karate"), "link")
+    with pytest.raises(InputError, match="may differ in"):
+        Batch("gcn", the_task, [(BASE, 0), (dataclasses.replace(BASE, dim=4), 0)])
+
+
+def test_groups_of_settings_come_back_in_their_order():
+    runs = [(dataclasses.replace(BASE, dim=d, epochs=2, lr=lr), 0) for lr in (0.01, 0.02) for d in (3, 4)]
+    graph = load_graph("karate")
+    trials = train_many("gcn", lambda s: task_of(graph, "link", s), runs)
+    assert [t.outcome.settings for t in trials] == [s for s, _ in runs]
+    assert all(t.test is None for t in trials)
+
+
+def test_halving_stops_the_worse_half():
+    runs = [(dataclasses.replace(BASE, epochs=120, patience=120, lr=lr), 0) for lr in (1e-5, 2e-5, 0.01, 0.02)]
+    the_task = task_of(load_graph("karate"), "node")
+    halved = train_many("gcn", lambda _: the_task, runs, halving=True)
+    whole = train_many("gcn", lambda _: the_task, runs)
+    assert [t.outcome.epochs for t in halved] == [50, 50, *sorted(t.outcome.epochs for t in halved[2:])]
+    best = max(range(4), key=lambda i: whole[i].outcome.val)
+    assert halved[best].outcome.epochs > 50
+
+
+def test_no_time_left_means_no_training():
+    the_task = task_of(load_graph("karate"), "link")
+    assert train_many("gcn", lambda _: the_task, RUNS, until=0.0) == []
+
+
+def test_a_large_graph_gets_a_small_batch():
+    small, large = load_graph("karate"), disease(num_nodes=20_000, seed=0)
+    assert capacity("lgcn", task_of(small, "link"), BASE) == 16
+    wide = dataclasses.replace(BASE, dim=100_000)
+    assert capacity("lgcn", task_of(large, "link"), wide) == 1
+
+
+def test_auc_of_many_models_with_ties_is_scikit_learn_s():
+    generator = torch.Generator().manual_seed(0)
+    positive, negative = (torch.randint(6, (5, n), generator=generator).float() for n in (31, 47))
+    ours = roc_auc(positive, negative)
+    for k in range(5):
+        labels = [1] * 31 + [0] * 47
+        assert ours[k].item() == pytest.approx(roc_auc_score(labels, torch.cat([positive[k], negative[k]])), abs=1e-12)

@@ -1,0 +1,152 @@
+"""A sweep: search, selection and test kept apart, resumable, in time."""
+
+import dataclasses
+import json
+import time
+
+import pytest
+import torch
+
+from hyperboloid import InputError
+from hyperboloid.graphs import load_graph
+from hyperboloid.training.experiment import load
+from hyperboloid.training.grids import grid
+from hyperboloid.training.selection import JUDGED_BY, SEARCH_SEED, SELECTION_SEED, Journal, sweep_model
+from hyperboloid.training.sweep import sweep, task_factory
+
+QUICK = {"dim": 3, "epochs": 4, "tries": 3}
+
+
+def lines(folder):
+    found = []
+    for line in (folder / "trials.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        stage, model, settings, seed = json.loads(entry.pop("key"))
+        found.append({"stage": stage, "model": model, "settings": settings, "seed": seed, **entry})
+    return found
+
+
+def test_the_grid_is_the_paper_s():
+    link = grid("gcn", "link", "cora", dim=8)
+    assert len(link) == 256
+    assert {s.lr for s in link} == {0.01, 0.008, 0.005, 0.001}
+    assert all(s.dim == 8 and s.dropout == s.att_dropout == 0 for s in link)
+    assert {s.drop_connect for s in link} == {k / 10 for k in range(8)}
+    node = grid("hgcn", "node", "cora", dim=8)
+    assert all(s.drop_connect == 0 and s.dropout == s.att_dropout for s in node)
+    both = grid("lgcn", "link", "cora", dim=8)
+    assert len(both) == 512
+    assert {s.distance for s in both} == {"intrinsic", "lorentz"}
+    assert all(not s.train_beta for s in grid("lgcn_no_beta", "link", "cora", dim=8))
+
+
+def test_a_part_of_the_grid_is_the_same_for_every_model():
+    def points(model):
+        return {(s.lr, s.drop_connect, s.weight_decay) for s in grid(model, "link", "usa", 20, dim=8)}
+
+    assert len(points("gcn")) == 20
+    assert points("gcn") == points("lgcn") == points("hat")
+
+
+def test_stages_seeds_and_the_test(tmp_path):
+    found = sweep("karate", task="node", models=["gcn", "mlp"], seeds=2, out=tmp_path / "s", **QUICK)
+    trials = lines(tmp_path / "s")
+    for model in ("gcn", "mlp"):
+        own = [t for t in trials if t["model"] == model]
+        by_stage = {stage: [t for t in own if t["stage"] == stage] for stage in ("search", "selection", "test")}
+        assert [len(by_stage[s]) for s in by_stage] == [3, 3 * JUDGED_BY, 2]
+        assert {t["seed"] for t in by_stage["search"]} == {SEARCH_SEED}
+        assert {t["seed"] for t in by_stage["selection"]} == {SELECTION_SEED + k for k in range(JUDGED_BY)}
+        assert {t["seed"] for t in by_stage["test"]} == {0, 1}
+        # test values exist only in the last stage, for one setting: the one with the best mean validation score
+        assert all(t["test"] is None for t in own if t["stage"] != "test")
+        means = {}
+        for t in by_stage["selection"]:
+            means.setdefault(json.dumps(t["settings"]), []).append(t["val"])
+        best = max(sum(v) / len(v) for v in means.values())
+        (chosen,) = {json.dumps(t["settings"]) for t in by_stage["test"]}
+        assert sum(means[chosen]) / JUDGED_BY == pytest.approx(best)
+        verdict = next(v for v in found.verdicts if v.model == model)
+        assert verdict.tested == [t["test"] for t in by_stage["test"]]
+    assert found.verdicts[0].val >= found.verdicts[1].val
+    assert json.loads((tmp_path / "s" / "summary.json").read_text())["best"] == found.verdicts[0].model
+
+
+def test_the_best_model_is_a_run_folder(tmp_path):
+    found = sweep("karate", models=["lgcn"], seeds=2, out=tmp_path / "s", **QUICK)
+    run = load(tmp_path / "s" / "best").best
+    assert run.score("test").metric == pytest.approx(found.verdicts[0].best.test, abs=1e-12)
+    assert run.encode().shape == (34, 3)
+
+
+def test_a_sweep_goes_on_where_it_was_stopped(tmp_path):
+    whole = sweep("karate", models=["gcn", "hgcn"], seeds=2, out=tmp_path / "whole", **QUICK)
+    sweep("karate", models=["gcn"], seeds=2, out=tmp_path / "s", **QUICK)
+    before = (tmp_path / "s" / "trials.jsonl").read_text()
+    with (tmp_path / "s" / "trials.jsonl").open("a") as file:
+        file.write('{"key": "cut off')  # a kill amid a line
+    resumed = sweep("karate", models=["gcn", "hgcn"], seeds=2, out=tmp_path / "s", resume=True, **QUICK)
+    after = (tmp_path / "s" / "trials.jsonl").read_text()
+    assert after.startswith(before)
+    assert after.count('[\\"search\\", \\"gcn\\"') == 3  # not trained again
+    assert [(v.model, v.tested) for v in resumed.verdicts] == [(v.model, v.tested) for v in whole.verdicts]
+
+
+def test_another_sweep_s_folder_is_refused(tmp_path):
+    sweep("karate", models=["mlp"], seeds=1, out=tmp_path / "s", **QUICK)
+    with pytest.raises(InputError, match="exists already"):
+        sweep("karate", models=["mlp"], seeds=1, out=tmp_path / "s", **QUICK)
+    with pytest.raises(InputError, match="something else"):
+        sweep("karate", task="node", models=["mlp"], seeds=1, out=tmp_path / "s", resume=True, **QUICK)
+
+
+def test_the_budget_is_kept_and_the_best_so_far_is_given():
+    graph = load_graph("karate")
+    began = time.monotonic()
+    verdict = sweep_model(
+        "gcn", graph, "link", task_factory(graph, "link", 0, torch.float32, "cpu"), seeds=3, budget=4.0, dim=3
+    )
+    assert time.monotonic() - began < 8
+    assert not verdict.complete
+    assert verdict.tested
+
+
+def test_models_without_a_place_for_the_graph_are_left_out_with_the_reason(tmp_path):
+    graph = dataclasses.replace(load_graph("karate"))
+    weighted = dataclasses.replace(graph, edge_weight=torch.full((graph.edge_index.size(1),), 2.0))
+    found = sweep(weighted, models=["gcn", "gat"], seeds=1, out=tmp_path / "s", **QUICK)
+    assert [v.model for v in found.verdicts] == ["gcn"]
+    assert "edge weights" in found.skipped["gat"]
+    with pytest.raises(InputError, match="None of the models"):
+        sweep(weighted, models=["gat"], seeds=1, out=tmp_path / "t", **QUICK)
+
+
+def test_advice_names_the_rival_of_the_other_geometry(tmp_path):
+    found = sweep("karate", task="node", models=["gcn", "lgcn"], seeds=2, out=tmp_path / "s", **QUICK)
+    first, second = found.verdicts
+    assert found.advice.startswith(f"Validation prefers {first.model}")
+    gap = 100 * (first.test_mean - second.test_mean)
+    assert second.model in found.advice
+    assert f"{gap:+.1f} points" in found.advice
+
+
+def test_a_journal_without_a_file_keeps_trials_in_memory(tmp_path):
+    assert Journal(None).read("search", "gcn", []) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"models": []}, "Give the models"),
+        ({"models": ["gcn", "gcn"]}, "each once"),
+        ({"models": ["gnc"]}, "no model 'gnc'"),
+        ({"seeds": 0}, "seeds must be at least 1"),
+        ({"tries": 0}, "tries must be at least 1"),
+        ({"device": "cuda:99"}, "finds"),
+        ({"learning": 1}, "no setting 'learning'"),
+    ],
+)
+def test_bad_input_is_one_sentence(tmp_path, options, message):
+    with pytest.raises(InputError, match=message):
+        sweep("karate", out=tmp_path / "s", **{"models": ["gcn"], **options})
+    assert not (tmp_path / "s").exists()
