@@ -30,7 +30,11 @@ class RowKernels(Protocol):
         """Gradients of ⊖u ⊕ v."""
 
 
-_choose: Callable[[Tensor], RowKernels | None] = lambda _: None
+def _none(u: Tensor) -> RowKernels | None:
+    return None
+
+
+_choose: Callable[[Tensor], RowKernels | None] = _none
 
 
 def offer(choose: Callable[[Tensor], RowKernels | None]) -> None:

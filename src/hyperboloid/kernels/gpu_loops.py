@@ -239,7 +239,7 @@ def centroid_forward(
         there = at + e < stop
         j = tl.load(col_ptr + at + e, there, 0)
         w = tl.load(weight_ptr + at + e, there, 0.0).to(tl.float64) / largest
-        direction, length, sinh = _points(u_ptr, j, there, d, c, root)
+        direction, _length, sinh = _points(u_ptr, j, there, d, c, root)
         space += tl.sum((w * sinh)[:, None] * direction, 0)
     size = tl.sqrt(tl.sum(space * space, 0))
     n = tl.where(size > TINY, space / tl.maximum(size, TINY), tl.where(c == 0, 1.0, 0.0))
