@@ -1,4 +1,4 @@
-"""Operations on rows of vectors, one β for many rows: how they take a leading axis of models, and who is faster at them.
+"""Operations on rows of vectors, one β for many rows: how they take an axis of models, and who is faster at them.
 
 Geometry is plain torch. Where a compiled kernel does the same, `kernels` offers it here, and chord and gyrovector
 difference ask for it.
