@@ -240,8 +240,7 @@ def test_nothing_is_nan_however_far(radius, directions):
 
 
 def test_a_hub_with_10000_leaves(backend):
-    interpreted = backend == "triton" and not torch.cuda.is_available()
-    n, d = 301 if interpreted else 10_001, 8
+    n, d = 301 if backend == "triton" else 10_001, 8  # its interpreter takes a second for each hundred
     leaves = torch.arange(1, n)
     hub = torch.zeros_like(leaves)
     adj = Adjacency.from_edges(torch.cat([leaves, hub]), torch.cat([hub, leaves]), (n, n), self_loops=True)

@@ -79,6 +79,25 @@ class Rows:
         return _gradients(loops.gyro_backward, u, v, beta, grad)
 
 
+def _polar(u: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
+    """1/‖u‖ and sinh r of rows ``(M, N, d)``, both ``(M, N)`` and double."""
+    inverse, sinh = (torch.empty(u.shape[:-1], dtype=torch.float64, device=u.device) for _ in range(2))
+    rows, d = inverse.numel(), u.size(-1)
+    if rows:
+        tile = _tile(d, 32)
+        loops.polar[(-(-rows // tile),)](
+            u, beta, inverse, sinh, rows, rows // beta.numel(), d, BLOCK_R=tile, BLOCK_D=_block(d)
+        )
+    return inverse, sinh
+
+
+def _blocks(adj: Adjacency, d: int) -> dict[str, int]:
+    """Neighbours that a program takes at a time, about as many as a row has, and its threads."""
+    usual = max(4, min(32, _block(adj.col.numel() // max(adj.num_rows, 1))))
+    tile = _tile(d, usual)
+    return {"BLOCK_E": tile, "BLOCK_D": _block(d), "num_warps": max(1, min(4, tile * _block(d) // 256))}
+
+
 class _Centroid(torch.autograd.Function):
     @staticmethod
     def forward(u: Tensor, weight: Tensor, beta: Tensor, adj: Adjacency) -> tuple[Tensor, ...]:
@@ -89,8 +108,8 @@ class _Centroid(torch.autograd.Function):
         size, gap, top = (torch.empty(out.shape[:2], dtype=n.dtype, device=n.device) for _ in range(3))
         if out.numel():
             loops.centroid_forward[(adj.num_rows, models)](
-                u, weight, beta, adj.rowptr, adj.col, out, n, size, gap, top,
-                adj.num_rows, cols, adj.col.numel(), d, BLOCK_E=_tile(d, 16), BLOCK_D=_block(d),
+                u, *_polar(u, beta), weight, beta, adj.rowptr, adj.col, out, n, size, gap, top,
+                adj.num_rows, cols, adj.col.numel(), d, **_blocks(adj, d),
             )  # fmt: skip
         return out, n, size, gap, top
 
@@ -111,10 +130,10 @@ class _Centroid(torch.autograd.Function):
         grad_weight, grad_u = torch.empty_like(weight), torch.empty_like(u)
         by_column = torch.empty(models, cols, dtype=torch.float64, device=u.device)
         shapes = (adj.num_rows, cols, adj.col.numel(), d)
-        blocks = {"BLOCK_E": _tile(d, 16), "BLOCK_D": _block(d)}
+        blocks = _blocks(adj, d)
         if grad.numel():
             loops.centroid_backward_rows[(adj.num_rows, models)](
-                u, beta, adj.rowptr, adj.col, n, size, gap, top, grad.contiguous(),
+                u, *_polar(u, beta), beta, adj.rowptr, adj.col, n, size, gap, top, grad.contiguous(),
                 grad_space, grad_gap, grad_weight, grad_root, *shapes, **blocks,
             )  # fmt: skip
         if grad_u.numel():

@@ -1,8 +1,9 @@
 """Triton kernels of the GPU backend: one program per row of vectors, or per row of the graph, and model.
 
-Formulas and names are those of `geometry/chord.py`, `geometry/gyro.py` and `geometry/centroid.py`; as on the CPU
-everything is double precision inside, whatever the inputs are. Only exp, log and sqrt are used, so that Triton's
-interpreter can run the kernels where there is no GPU.
+Formulas and names are those of `geometry/chord.py`, `geometry/gyro.py` and `geometry/centroid.py`. Logarithms and
+centroids are double precision inside, whatever the inputs are; chords have vectors in the inputs' precision and scalars
+in double. Coordinates are multiplied by reciprocals of a row's scalars: divisions of doubles are slow. Only exp, log
+and sqrt are used, so that Triton's interpreter can run the kernels where there is no GPU.
 """
 
 from __future__ import annotations
@@ -59,13 +60,13 @@ def _rows(index, rows, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
 @triton.jit
 def _pair(u, v):
     """Lengths, ‖u‖ − ‖v‖, (û − v̂)·max(‖u‖, ‖v‖), max(‖u‖, ‖v‖) and ‖û − v̂‖² of rows ``(R, D)``."""
-    n_u, n_v = tl.sqrt(tl.sum(u * u, 1)), tl.sqrt(tl.sum(v * v, 1))
-    d_n = tl.sum((u - v) * (u + v), 1) / tl.maximum(n_u + n_v, TINY)
-    slope = d_n / tl.maximum(tl.minimum(n_u, n_v), TINY)
+    n_u, n_v = tl.sqrt(tl.sum(u * u, 1).to(tl.float64)), tl.sqrt(tl.sum(v * v, 1).to(tl.float64))
+    d_n = tl.sum((u - v) * (u + v), 1).to(tl.float64) / tl.maximum(n_u + n_v, TINY)
+    slope = (d_n / tl.maximum(tl.minimum(n_u, n_v), TINY)).to(u.dtype)
     shorter = tl.where((n_u >= n_v)[:, None], v, u)
     turn = (u - v) - slope[:, None] * shorter
     longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
-    return n_u, n_v, d_n, turn, longer, tl.sum(turn * turn, 1) / (longer * longer)
+    return n_u, n_v, d_n, turn, longer, tl.sum(turn * turn, 1).to(tl.float64) / (longer * longer)
 
 
 @triton.jit
@@ -77,8 +78,8 @@ def _clip(x):
 def chord_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
     """d_L of rows ``(R, d)``; β belongs to ``per_beta`` rows each."""
     row, there, place, inside = _rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
-    u = tl.load(u_ptr + place, inside, 0.0).to(tl.float64)
-    v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
+    u = tl.load(u_ptr + place, inside, 0.0)
+    v = tl.load(v_ptr + place, inside, 0.0)
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
     n_u, n_v, d_n, _turn, _longer, turned = _pair(u, v)
     a = 2 * root * _sinh(_clip(d_n / root) / 2)
@@ -95,8 +96,9 @@ def _chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale)
     half = _sinh(_clip(d_n / root) / 2)
     lift = root * tl.sqrt(1 + s_u * s_u) * s_v * turned / 2
     radial = 2 * scale * (a * tl.sqrt(1 + half * half) + lift) / shown
-    radial -= sideways * tl.sum(turn * u, 1) / (shown * shown)  # only the part of turn across u counts
-    return radial[:, None] * u + sideways[:, None] * turn
+    # only the part of turn across u counts
+    radial -= sideways * tl.sum(turn * u, 1).to(tl.float64) / (shown * shown)
+    return radial[:, None] * u.to(tl.float64) + sideways[:, None] * turn.to(tl.float64)
 
 
 @triton.jit
@@ -106,8 +108,8 @@ def chord_backward(
 ):  # fmt: skip
     """Gradients in u and v ``(R, d)``, and in β by row ``(R,)``; 0 where the points coincide."""
     row, there, place, inside = _rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
-    u = tl.load(u_ptr + place, inside, 0.0).to(tl.float64)
-    v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
+    u = tl.load(u_ptr + place, inside, 0.0)
+    v = tl.load(v_ptr + place, inside, 0.0)
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
     grad = tl.load(grad_ptr + row, there, 0.0).to(tl.float64)
     n_u, n_v, d_n, turn, longer, turned = _pair(u, v)
@@ -132,12 +134,12 @@ def _difference(u, v, root):
     s_u, s_v = _sinh(_clip(n_u / root)), _sinh(_clip(n_v / root))
     half = _sinh(_clip(d_n / root) / 2)
     theta = 2 * _asinh(tl.sqrt(half * half + s_u * s_v * turned / 4))
-    own = tl.where((n_u > TINY)[:, None], u / tl.maximum(n_u, TINY)[:, None], 0.0)
-    turn = turn / longer[:, None]
+    own = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)[:, None] * u
+    turn = (1 / longer)[:, None] * turn
     across = turn - tl.sum(turn * own, 1)[:, None] * own
     radial = _sinh(_clip(d_n / root)) + turned / 2 * s_v * tl.sqrt(1 + s_u * s_u)
-    z = radial[:, None] * own + s_v[:, None] * across
-    return -z / _sinhc(theta)[:, None], theta
+    shrink = -1 / _sinhc(theta)
+    return (shrink * radial)[:, None] * own + (shrink * s_v)[:, None] * across, theta
 
 
 @triton.jit
@@ -158,7 +160,7 @@ def gyro_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl
 
 @triton.jit
 def _to_coordinates(grad, v, n_v, root):
-    direction = tl.where((n_v > TINY)[:, None], v / tl.maximum(n_v, TINY)[:, None], 0.0)
+    direction = tl.where(n_v > TINY, 1 / tl.maximum(n_v, TINY), 0.0)[:, None] * v
     along = tl.sum(grad * direction, 1)[:, None] * direction
     return along + _sinhc(_clip(n_v / root))[:, None] * (grad - along)
 
@@ -204,12 +206,23 @@ def gyro_backward(
 
 
 @triton.jit
-def _points(u_ptr, node, there, d, c, root):
-    """Directions ``(B, D)``, lengths and sinh r ``(B,)`` of some nodes."""
+def polar(u_ptr, beta_ptr, inverse_ptr, sinh_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
+    """1/‖u‖, with the origin's length counted as tiny, and sinh r of rows ``(R, d)``."""
+    row, there, place, inside = _rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
+    u = tl.load(u_ptr + place, inside, 0.0).to(tl.float64)
+    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
+    n = tl.sqrt(tl.sum(u * u, 1))
+    tl.store(inverse_ptr + row, 1 / tl.maximum(n, TINY), there)
+    tl.store(sinh_ptr + row, _sinh(_clip(n / root)), there)
+
+
+@triton.jit
+def _points(u_ptr, inverse_ptr, sinh_ptr, node, there, d, c):
+    """Directions ``(B, D)`` and sinh r ``(B,)`` of some nodes."""
     place = node[:, None].to(tl.int64) * d + c[None, :]
     u = tl.load(u_ptr + place, there[:, None] & (c < d)[None, :], 0.0).to(tl.float64)
-    n = tl.sqrt(tl.sum(u * u, 1))
-    return u / tl.maximum(n, TINY)[:, None], n, _sinh(_clip(n / root))
+    inverse = tl.load(inverse_ptr + node, there, 0.0)
+    return inverse[:, None] * u, tl.load(sinh_ptr + node, there, 0.0)
 
 
 @triton.jit
@@ -220,12 +233,14 @@ def _decay(sinh):
 
 @triton.jit
 def centroid_forward(
-    u_ptr, weight_ptr, beta_ptr, rowptr_ptr, col_ptr, out_ptr, n_ptr, size_ptr, gap_ptr, top_ptr,
+    u_ptr, inverse_ptr, sinh_ptr, weight_ptr, beta_ptr, rowptr_ptr, col_ptr,
+    out_ptr, n_ptr, size_ptr, gap_ptr, top_ptr,
     rows, cols, entries, d, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Centroid of one row, and what its gradient needs: direction n, S, gap, largest weight."""
     i, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
     u_ptr, weight_ptr = u_ptr + m * cols * d, weight_ptr + m * entries
+    inverse_ptr, sinh_ptr = inverse_ptr + m * cols, sinh_ptr + m * cols
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
     c, e = tl.arange(0, BLOCK_D), tl.arange(0, BLOCK_E)
     start, stop = tl.load(rowptr_ptr + i), tl.load(rowptr_ptr + i + 1)
@@ -234,26 +249,26 @@ def centroid_forward(
         top = tl.maximum(top, tl.load(weight_ptr + at + e, at + e < stop, 0.0).to(tl.float64))
     largest = tl.max(top, 0)
     largest = tl.where(largest > 0, largest, 1.0)
+    share = 1 / largest
     space = tl.zeros([BLOCK_D], tl.float64)
     for at in range(start, stop, BLOCK_E):
         there = at + e < stop
         j = tl.load(col_ptr + at + e, there, 0)
-        w = tl.load(weight_ptr + at + e, there, 0.0).to(tl.float64) / largest
-        direction, _length, sinh = _points(u_ptr, j, there, d, c, root)
+        w = share * tl.load(weight_ptr + at + e, there, 0.0).to(tl.float64)
+        direction, sinh = _points(u_ptr, inverse_ptr, sinh_ptr, j, there, d, c)
         space += tl.sum((w * sinh)[:, None] * direction, 0)
     size = tl.sqrt(tl.sum(space * space, 0))
-    n = tl.where(size > TINY, space / tl.maximum(size, TINY), tl.where(c == 0, 1.0, 0.0))
+    n = tl.where(size > TINY, (1 / tl.maximum(size, TINY)) * space, tl.where(c == 0, 1.0, 0.0))
     gap = tl.zeros([BLOCK_E], tl.float64)
     for at in range(start, stop, BLOCK_E):
         there = at + e < stop
         j = tl.load(col_ptr + at + e, there, 0)
-        w = tl.load(weight_ptr + at + e, there, 0.0).to(tl.float64) / largest
-        direction, _length, sinh = _points(u_ptr, j, there, d, c, root)
+        w = share * tl.load(weight_ptr + at + e, there, 0.0).to(tl.float64)
+        direction, sinh = _points(u_ptr, inverse_ptr, sinh_ptr, j, there, d, c)
         off = tl.where((c < d)[None, :], direction - n[None, :], 0.0)
         gap += w * (_decay(sinh) + sinh * tl.sum(off * off, 1) / 2)
     total = tl.sum(gap, 0)
     total = tl.where(total > 0, total, 1.0)
-    # log1p(2S/gap)/2 = arsinh-like; far out the quotient itself may pass the largest number
     half = _log1p(2 * size / total) / 2
     row = m * rows + i
     tl.store(out_ptr + row * d + c, root * half * tl.where(size > TINY, n, 0.0), c < d)
@@ -272,19 +287,21 @@ def _log1p(y):
 
 @triton.jit
 def centroid_backward_rows(
-    u_ptr, beta_ptr, rowptr_ptr, col_ptr, n_ptr, size_ptr, gap_ptr, top_ptr, grad_ptr,
+    u_ptr, inverse_ptr, sinh_ptr, beta_ptr, rowptr_ptr, col_ptr, n_ptr, size_ptr, gap_ptr, top_ptr, grad_ptr,
     grad_space_ptr, grad_gap_ptr, grad_weight_ptr, grad_root_ptr,
     rows, cols, entries, d, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Gradients of one row in s⃗, in the gap, in its weights, and in the factor √β."""
     i, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
     u_ptr, grad_weight_ptr = u_ptr + m * cols * d, grad_weight_ptr + m * entries
+    inverse_ptr, sinh_ptr = inverse_ptr + m * cols, sinh_ptr + m * cols
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
     c, e = tl.arange(0, BLOCK_D), tl.arange(0, BLOCK_E)
     row = m * rows + i
     n = tl.load(n_ptr + row * d + c, c < d, 0.0)
     grad = tl.load(grad_ptr + row * d + c, c < d, 0.0).to(tl.float64)
     size, gap, largest = tl.load(size_ptr + row), tl.load(gap_ptr + row), tl.load(top_ptr + row)
+    share = 1 / largest
     along = tl.sum(grad * n, 0)
     half = _log1p(2 * size / gap) / 2
     outer = gap + 2 * size
@@ -295,10 +312,10 @@ def centroid_backward_rows(
     for at in range(start, stop, BLOCK_E):
         there = at + e < stop
         j = tl.load(col_ptr + at + e, there, 0)
-        direction, _length, sinh = _points(u_ptr, j, there, d, c, root)
+        direction, sinh = _points(u_ptr, inverse_ptr, sinh_ptr, j, there, d, c)
         off = tl.where((c < d)[None, :], direction - n[None, :], 0.0)
         dot = tl.sum(to_space[None, :] * direction, 1) + to_gap * tl.sum(off * off, 1) / 2
-        tl.store(grad_weight_ptr + at + e, _hold((sinh * dot + to_gap * _decay(sinh)) / largest), there)
+        tl.store(grad_weight_ptr + at + e, _hold(share * (sinh * dot + to_gap * _decay(sinh))), there)
     tl.store(grad_space_ptr + row * d + c, to_space, c < d)
     tl.store(grad_gap_ptr + row, to_gap)
     tl.store(grad_root_ptr + row, half * along)
@@ -318,7 +335,7 @@ def centroid_backward_cols(
     place = (m * cols + j) * d + c
     u = tl.load(u_ptr + place, c < d, 0.0).to(tl.float64)
     length = tl.sqrt(tl.sum(u * u, 0))
-    direction = u / tl.maximum(length, TINY)
+    direction = (1 / tl.maximum(length, TINY)) * u
     sinh = _sinh(_clip(length / root))
     to_direction = tl.zeros([BLOCK_D], tl.float64)
     to_sinh, to_decay = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
