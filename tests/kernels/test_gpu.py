@@ -39,7 +39,7 @@ def outputs_and_gradients(device, dtype, d):
 @pytest.mark.parametrize("d", [1, 5, 16, 64, 200])
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-9), (torch.float32, 1e-5)])
 def test_same_values_and_gradients_as_on_the_cpu(d, dtype, tolerance):
-    # the gradient in β, the last one, is a sum that cancels: at d = 1 hyperbolic space is flat, and it is next to nothing
+    # the gradient in β, the last one, is a sum that cancels: at d = 1 space is flat, and it is next to nothing
     pairs = list(zip(outputs_and_gradients("cuda", dtype, d), outputs_and_gradients("cpu", dtype, d), strict=True))
     for ours, theirs in pairs[:-1]:
         assert (ours - theirs).abs().max() < tolerance * theirs.abs().max()

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .options import Json
+from hyperboloid.errors import InputError
+
+from .options import Json, check_parent, numbers
+from .sweep import parse_time
 
 if TYPE_CHECKING:
     from hyperboloid.paper.table import PaperTable
 
 app = typer.Typer(help="Measure the paper's tables and figures again.", no_args_is_help=True)
+
+CELLS = "Tables 4 to 6 (link, node, ablation)"
 
 
 @app.callback()
@@ -20,21 +27,132 @@ def options() -> None:
     """Measure the paper's tables and figures again."""
 
 
+def _cells_option(**words: Any) -> Any:
+    return typer.Option(rich_help_panel=CELLS, **words)
+
+
 @app.command()
 def run(
+    context: typer.Context,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Which one: operations (Table 1) or centroids (Table 2).")
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Which one: operations (Table 1), centroids (Table 2), link (4), node (5) or ablation (6).",
+        ),
     ],
-    seed: Annotated[int, typer.Option(help="Seed of the random inputs.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random inputs of Tables 1 and 2.")] = 0,
+    datasets: Annotated[str | None, _cells_option(help="Only these graphs, like cora,usa.")] = None,
+    dims: Annotated[str | None, _cells_option(help="Only these dimensions, like 8,16.")] = None,
+    models: Annotated[str | None, _cells_option(help="Only these models, like lgcn,gcn.")] = None,
+    seeds: Annotated[int, _cells_option(help="Fresh initialisations for the test.")] = 10,
+    tries: Annotated[int | None, _cells_option(help="Settings to try.", show_default="the whole grid of 256")] = None,
+    halving: Annotated[bool, _cells_option(help="Stop the worse half of a search now and then.")] = True,
+    epochs: Annotated[int | None, _cells_option(help="At most so many epochs.", show_default="2000")] = None,
+    splits: Annotated[
+        str | None, _cells_option(help="Also test the chosen setting over these splits, like 0-9.")
+    ] = None,
+    masks: Annotated[
+        str | None, _cells_option(help="Split of nodes that came with the data: authors, for amazon.")
+    ] = None,
+    budget: Annotated[
+        str | None, _cells_option(help="Stop in time, like 90s, 10m, 2h; unfinished cells go on the next time.")
+    ] = None,
+    data_dir: Annotated[
+        Path | None, _cells_option(help="Where the named data sets lie (default: $HYPERBOLOID_DATA, then the cache).")
+    ] = None,
+    device: Annotated[str, _cells_option(help="cpu or cuda.")] = "cpu",
+    dtype: Annotated[str, _cells_option(help="float32 or float64.")] = "float32",
+    results: Annotated[Path, _cells_option(help="Folder that a line for each cell is added to.")] = Path("results"),
+    work: Annotated[Path, _cells_option(help="Folder for cells that are not finished.")] = Path("runs/paper"),
+    commit: Annotated[
+        str | None, _cells_option(help="Name of the code's version.", show_default="what git says")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run one of the paper's experiments."""
-    from hyperboloid.paper.experiments import run_experiment
+    """Run one of the paper's experiments; the cells of Tables 4 to 6 that are measured already are not repeated."""
+    from hyperboloid.paper.cells import CELL_EXPERIMENTS, cells
 
-    table = run_experiment(name.lower(), seed)
-    show(table)
+    name = name.lower()
+    sources = {option: context.get_parameter_source(option) for option in context.params}
+    given = {option for option, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    if name not in CELL_EXPERIMENTS:
+        from hyperboloid.paper.experiments import run_experiment
+
+        _refuse(given - {"name", "seed", "as_json"}, name, ", ".join(CELL_EXPERIMENTS))
+        table = run_experiment(name, seed)
+        show(table)
+        if as_json:
+            typer.echo(json.dumps(table.as_json()))
+        return
+
+    _refuse(given & {"seed"}, name, "operations, centroids")
+    chosen = cells(
+        name,
+        datasets=_words(datasets),
+        dims=None if dims is None else numbers(dims, "--dims"),
+        models=_words(models),
+    )
+    seconds = math.inf if budget is None else parse_time(budget)
+    ten = [] if splits is None else numbers(splits, "--splits")
+
+    from hyperboloid.paper.cell_runs import measure_cells
+    from hyperboloid.paper.cell_work import RunProtocol
+
+    from .progress import cell_display
+
+    limits = {} if epochs is None else {"epochs": epochs}
+    protocol = RunProtocol(tries=tries, halving=halving, seeds=seeds, dtype=dtype, **limits)
+    try:
+        with cell_display(seconds) as display:
+            session = measure_cells(
+                chosen,
+                display,
+                results=results,
+                work=work,
+                protocol=protocol,
+                budget=seconds,
+                splits=ten,
+                masks=masks,
+                data_dir=data_dir,
+                device=device,
+                code=commit,
+            )
+    except KeyboardInterrupt as interrupt:
+        typer.echo("Interrupted; the same command goes on where it stopped.", err=True)
+        raise typer.Exit(130) from interrupt
+    show(session.table(name))
     if as_json:
-        typer.echo(json.dumps(table.as_json()))
+        typer.echo(json.dumps({"experiment": name, **session.as_json(), "results": str(results)}))
+
+
+@app.command()
+def report(
+    results: Annotated[Path, typer.Option(help="Folder of the measured numbers.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="The page; its pictures go to figures/ beside it.")] = Path(
+        "docs/reproduction.md"
+    ),
+    as_json: Json = False,
+) -> None:
+    """Write a page that has every measured number beside the printed one, and a verdict on each claim."""
+    check_parent(out)
+
+    from hyperboloid.paper.report import write_report
+
+    written = write_report(results, out)
+    typer.echo(f"{written.measured} of {written.cells} cells measured; written: {out}")
+    if as_json:
+        typer.echo(json.dumps(written.as_json()))
+
+
+def _words(text: str | None) -> list[str] | None:
+    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _refuse(options: set[str], name: str, others: str) -> None:
+    """An option that means nothing for this experiment is a mistake."""
+    for option in sorted(options):
+        raise InputError(f"--{option.replace('_', '-')} means nothing for '{name}'; it belongs to: {others}.")
 
 
 def show(table: PaperTable) -> None:

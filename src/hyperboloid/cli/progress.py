@@ -1,16 +1,29 @@
-"""How training shows its progress: a bar on a terminal, nothing elsewhere."""
+"""How training shows its progress: bars on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
+import math
+import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from hyperboloid.training.config import Config
 from hyperboloid.training.loop import Training
+from hyperboloid.training.many import Watcher
+
+from .options import percent
 
 
 class _Display:
@@ -43,3 +56,85 @@ def progress_display(runs: int) -> Iterator[_Display | None]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         yield _Display(progress, runs)
+
+
+class StageDisplay:
+    """A bar for the stage of a search at work, and one for all that is to be searched."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._all = progress.add_task("", total=None, note="", visible=False)
+        self._stage = progress.add_task("", total=None, note="")
+
+    def start(self, number: int, total: int, note: str) -> None:
+        """The ``number``-th of ``total`` searches begins."""
+        text = f"{number} of {total}"
+        self._progress.update(self._all, completed=number - 1, total=total, description=text, note=note, visible=True)
+
+    def stage(self, name: str) -> Watcher:
+        """A stage begins; what it is given tells how many settings are alive, and the best validation score."""
+        self._progress.reset(self._stage, total=1, description=name, note="")
+
+        def tell(alive: int, epoch: int, best: float, finished: int, total: int) -> None:
+            note = f"{alive} alive of {total - finished}, epoch {epoch}, best validation {percent(best)} %"
+            self._progress.update(self._stage, completed=finished, total=total, note=note)
+
+        return tell
+
+    def say(self, text: str) -> None:
+        """A line that stays, above the bars."""
+        self._progress.console.print(text, markup=False, highlight=False)
+
+
+@contextmanager
+def stage_display() -> Iterator[StageDisplay | None]:
+    """A live display of searches on stderr, or None when that is no terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}")]
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as progress:
+        yield StageDisplay(progress)
+
+
+class _CellDisplay:
+    """Tells of the paper's cells: a line for each that ends, and on a terminal what is going on."""
+
+    def __init__(self, bars: StageDisplay | None, budget: float) -> None:
+        self._bars = bars
+        self._until = time.monotonic() + budget
+        self._what = self._place = ""
+
+    def start(self, what: str, number: int, total: int) -> None:
+        self._what, self._place = what, f"{number} of {total}"
+        if self._bars is not None:
+            left = self._until - time.monotonic()
+            self._bars.start(number, total, "" if math.isinf(left) else f"{left / 60:.1f} minutes of the budget left")
+
+    def stage(self, name: str) -> Watcher:
+        return _quiet if self._bars is None else self._bars.stage(f"{self._what}, {name}")
+
+    def done(self, line: dict[str, Any]) -> None:
+        ours, theirs = (percent(line[f"{who}_mean"], line[f"{who}_std"]) for who in ("test", "paper"))
+        self._say(f"{self._place}: {self._what}: {ours} (paper {theirs}), {line['seconds']:.0f} s")
+
+    def skipped(self, what: str, reason: str) -> None:
+        self._say(f"{self._place}: {what}: skipped. {reason}")
+
+    def _say(self, text: str) -> None:
+        if self._bars is None:
+            print(text, file=sys.stderr, flush=True)
+        else:
+            self._bars.say(text)
+
+
+def _quiet(alive: int, epoch: int, best: float, finished: int, total: int) -> None:
+    """Where nobody looks."""
+
+
+@contextmanager
+def cell_display(budget: float) -> Iterator[_CellDisplay]:
+    """What the measurement of cells says on stderr, in ``budget`` seconds."""
+    with stage_display() as bars:
+        yield _CellDisplay(bars, budget)

@@ -1,4 +1,4 @@
-"""The paper's experiments by name: what ``hyperboloid paper run`` accepts."""
+"""Experiments that are one table each, by name; those made of cells are in ``cells.py``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hyperboloid.errors import InputError
+
+from .cells import CELL_EXPERIMENTS
 
 if TYPE_CHECKING:
     from .table import PaperTable
@@ -20,7 +22,8 @@ EXPERIMENTS: dict[str, str] = {
 def run_experiment(name: str, seed: int = 0) -> PaperTable:
     """Run the experiment called ``name`` on random inputs drawn with ``seed``."""
     if name not in EXPERIMENTS:
-        raise InputError(f"There is no experiment '{name}'; choose one of: {', '.join(EXPERIMENTS)}.")
+        choice = ", ".join((*EXPERIMENTS, *CELL_EXPERIMENTS))
+        raise InputError(f"There is no experiment '{name}'; choose one of: {choice}.")
     if not 0 <= seed < 2**31:
         raise InputError(f"The seed must be a whole number from 0 to {2**31 - 1}, not {seed}.")
     module, function = EXPERIMENTS[name].split(":")
