@@ -3,7 +3,8 @@
 Formulas and names are those of `geometry/chord.py`, `geometry/gyro.py` and `geometry/centroid.py`. Logarithms and
 centroids are double precision inside, whatever the inputs are; chords have vectors in the inputs' precision and scalars
 in double. Coordinates are multiplied by reciprocals of a row's scalars: divisions of doubles are slow. Only exp, log
-and sqrt are used, so that Triton's interpreter can run the kernels where there is no GPU.
+and sqrt are used, so that Triton's interpreter can run the kernels where there is no GPU. Sizes that change with the
+number of models are not specialised on: each of them would compile the kernel again.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _clip(x):
     return tl.minimum(tl.maximum(x, -CUT), CUT)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "per_beta"])
 def chord_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
     """d_L of rows ``(R, d)``; β belongs to ``per_beta`` rows each."""
     row, there, place, inside = _rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
@@ -101,7 +102,7 @@ def _chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale)
     return radial[:, None] * u.to(tl.float64) + sideways[:, None] * turn.to(tl.float64)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "per_beta"])
 def chord_backward(
     u_ptr, v_ptr, beta_ptr, grad_ptr, grad_u_ptr, grad_v_ptr, grad_beta_ptr, rows, per_beta, d,
     BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
@@ -147,7 +148,7 @@ def _sinhc(x):
     return tl.where(x > 1e-8, _sinh(x) / tl.maximum(x, 1e-8), 1.0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "per_beta"])
 def gyro_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
     """⊖u ⊕ v of rows ``(R, d)``."""
     row, there, place, inside = _rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
@@ -165,7 +166,7 @@ def _to_coordinates(grad, v, n_v, root):
     return along + _sinhc(_clip(n_v / root))[:, None] * (grad - along)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "per_beta"])
 def gyro_backward(
     u_ptr, v_ptr, beta_ptr, grad_ptr, grad_u_ptr, grad_v_ptr, grad_beta_ptr, rows, per_beta, d,
     BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
@@ -205,7 +206,7 @@ def gyro_backward(
     tl.store(grad_beta_ptr + row, _hold(parts), there)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "per_beta"])
 def polar(u_ptr, beta_ptr, inverse_ptr, sinh_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
     """1/‖u‖, with the origin's length counted as tiny, and sinh r of rows ``(R, d)``."""
     row, there, place, inside = _rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
@@ -231,7 +232,7 @@ def _decay(sinh):
     return 1 / (sinh + tl.sqrt(1 + sinh * sinh))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def centroid_forward(
     u_ptr, inverse_ptr, sinh_ptr, weight_ptr, beta_ptr, rowptr_ptr, col_ptr,
     out_ptr, n_ptr, size_ptr, gap_ptr, top_ptr,
@@ -285,7 +286,7 @@ def _log1p(y):
     return tl.where(exact, y, tl.log(w) * (y / tl.where(exact, 1, w - 1)))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def centroid_backward_rows(
     u_ptr, inverse_ptr, sinh_ptr, beta_ptr, rowptr_ptr, col_ptr, n_ptr, size_ptr, gap_ptr, top_ptr, grad_ptr,
     grad_space_ptr, grad_gap_ptr, grad_weight_ptr, grad_root_ptr,
@@ -321,7 +322,7 @@ def centroid_backward_rows(
     tl.store(grad_root_ptr + row, half * along)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def centroid_backward_cols(
     u_ptr, weight_ptr, beta_ptr, colptr_ptr, row_ptr, entry_ptr, n_ptr, top_ptr, grad_space_ptr, grad_gap_ptr,
     grad_u_ptr, grad_beta_ptr,

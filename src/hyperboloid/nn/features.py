@@ -41,9 +41,11 @@ class SparseFeatures:
     def from_dense(cls, x: Tensor) -> SparseFeatures:
         """Compress a dense matrix ``(N, k)``."""
         with warnings.catch_warnings():
-            # torch announces once per process that its CSR layout may still change; users can do nothing about it
+            # torch announces once per process that its CSR layout may still change, and that it trusts us not to make
+            # invalid matrices; users can do nothing about either
             warnings.simplefilter("ignore")
-            torch.zeros(1, 1).to_sparse_csr()
+            nothing = torch.zeros(2, dtype=torch.long)
+            _csr(nothing, nothing[:0], torch.zeros(0), (1, 1))
         row, col = x.nonzero(as_tuple=True)
         perm = torch.argsort(col, stable=True)
         pointers = [

@@ -29,6 +29,8 @@ from .tasks import Part, Task
 
 #: Settings in which the models of one batch may differ: none of them changes a tensor's shape or the program.
 MAY_DIFFER = frozenset({"lr", "weight_decay", "beta", *PER_MODEL})
+#: Epochs of a batch on a GPU before one is recorded.
+WARMING = 3
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's, as torch has them
 
 
@@ -102,6 +104,7 @@ class Batch:
         self._best_state = {n: p.clone() for n, p in self._state.items()}
         self._epoch = torch.zeros((), dtype=torch.int32, device=first.device)
         self._graph: torch.cuda.CUDAGraph | None = None
+        self._warming = WARMING
         self.epoch = 0
 
     def __len__(self) -> int:
@@ -123,7 +126,8 @@ class Batch:
             self._step()
         elif self._graph is not None:
             self._graph.replay()
-        elif self.epoch <= 3:  # what is allocated and chosen once must be before the recording
+        elif self._warming:  # what is compiled and chosen once must be before the recording
+            self._warming -= 1
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
@@ -221,7 +225,7 @@ class Batch:
         for tensors in (self._state, self._best_state, self._mean, self._square, self._numbers, self._per_model):
             for name in tensors:
                 tensors[name] = tensors[name].index_select(0, chosen)
-        self._graph = None
+        self._graph, self._warming = None, 1
 
 
 class _Program(torch.nn.Module):
