@@ -40,7 +40,8 @@ def test_an_unknown_name_is_refused_with_the_list(cli):
     result = cli("paper", "run", "nosuch")
     assert result.code == 2
     assert result.out == ""
-    assert result.error == "There is no experiment 'nosuch'; choose one of: operations, centroids."
+    choice = "operations, centroids, link, node, ablation"
+    assert result.error == f"There is no experiment 'nosuch'; choose one of: {choice}."
 
 
 @pytest.mark.parametrize("seed", [-1, 2**31])

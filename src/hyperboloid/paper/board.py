@@ -1,0 +1,90 @@
+"""Scores by cell, measured or printed, and when two of them differ by more than noise."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from .cells import Cell, all_cells
+from .results import Key, Line, cell_key, key_of
+
+#: How often the paper has run each of its cells.
+PAPER_RUNS = 10
+#: The paper rounds to a tenth of a point.
+ROUNDING = 0.0005
+
+
+@dataclass(frozen=True)
+class Score:
+    """A test metric as a fraction of 1: mean and standard deviation over runs."""
+
+    mean: float
+    std: float
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{100 * self.mean:.1f} ± {100 * self.std:.1f}"
+
+
+def noise_to_print(measured: Score, printed: Score) -> float:
+    """Two standard deviations of the difference of two *runs*: the paper's split is not ours, and splits move more.
+
+    Half a unit of the last printed digit is added.
+    """
+    return float(2 * (measured.std**2 + printed.std**2) ** 0.5 + ROUNDING)
+
+
+def noise_between(a: Score, b: Score) -> float:
+    """Two standard errors of the difference of the *means* of two models, which share graph, split and protocol."""
+    return float(2 * (a.std**2 / a.runs + b.std**2 / b.runs) ** 0.5)
+
+
+class Board:
+    """Scores by data set, task, model and dimension."""
+
+    def __init__(self, scores: dict[Key, Score]) -> None:
+        self.scores = scores
+
+    def of(self, cell: Cell) -> Score | None:
+        """The score of a cell, if it is there."""
+        return self.scores.get(cell_key(cell))
+
+    def get(self, dataset: str, task: str, model: str, dim: int) -> Score | None:
+        """Likewise."""
+        return self.scores.get((dataset, task, model, dim))
+
+    def best(self, dataset: str, task: str, models: Iterable[str], dim: int) -> tuple[str, Score] | None:
+        """The best of some models, if any of them is there."""
+        found = [(model, score) for model in models if (score := self.get(dataset, task, model, dim)) is not None]
+        return max(found, key=lambda pair: pair[1].mean) if found else None
+
+    def only(self, keys: Collection[Key]) -> Board:
+        """Some of the scores."""
+        return Board({key: score for key, score in self.scores.items() if key in keys})
+
+
+def printed_board() -> Board:
+    """What the paper prints."""
+    return Board({cell_key(cell): Score(cell.paper_mean, cell.paper_std, PAPER_RUNS) for cell in all_cells()})
+
+
+def measured_board(lines: Iterable[Line]) -> Board:
+    """What was measured."""
+    return Board({key_of(line): Score(line["test_mean"], line["test_std"], line["runs"]) for line in lines})
+
+
+def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
+    """One line for each cell on a split: the widest search, then the most runs, then the latest."""
+    best: dict[Key, Line] = {}
+    for line in lines:
+        if line["split"] == split:
+            there = best.get(key_of(line))
+            if there is None or _weight(line) >= _weight(there):
+                best[key_of(line)] = line
+    return list(best.values())
+
+
+def _weight(line: Line) -> tuple[Any, ...]:
+    tries = line["protocol"].get("tries")
+    return tries is None, tries or 0, line["protocol"].get("epochs", 0), line["runs"]

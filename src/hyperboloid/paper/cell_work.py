@@ -1,0 +1,285 @@
+"""The measurement of one cell: search, selection and test, or one setting over many splits; gives a line of results."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hyperboloid.errors import InputError
+from hyperboloid.graphs import Graph, load_graph
+from hyperboloid.training.checkpoint import write_json
+from hyperboloid.training.config import DTYPES, check_device
+from hyperboloid.training.many import Trial, Watcher, train_many
+from hyperboloid.training.selection import Journal, sweep_model
+from hyperboloid.training.settings import Settings
+from hyperboloid.training.sweep import task_factory
+from hyperboloid.training.tasks import Task
+
+from .cells import Cell
+from .provenance import code_version, device_name, library_versions
+from .results import Line
+
+#: The split that settings are chosen on, fixed beforehand like the paper's single one.
+SPLIT = 0
+#: Seconds of work that a kill may leave out of a cell's recorded time.
+NOTE_EVERY = 5.0
+
+
+class OutOfTime(Exception):
+    """The budget is used up; the trials that had ended are kept."""
+
+
+@dataclass(frozen=True)
+class RunProtocol:
+    """How a cell is measured; a line made by another protocol is another measurement.
+
+    Attributes:
+        tries: settings to try; None for the whole grid.
+        halving: stop the worse half of a search now and then.
+        seeds: fresh initialisations for the test.
+        epochs: at most so many.
+        patience: stop after so many epochs without a better validation score.
+        dtype: ``float32`` or ``float64``.
+    """
+
+    tries: int | None = None
+    halving: bool = True
+    seeds: int = 10
+    epochs: int = Settings.epochs
+    patience: int = Settings.patience
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        for name in ("tries", "seeds", "epochs"):
+            number = getattr(self, name)
+            if number is not None and number < 1:
+                raise InputError(f"{name} must be at least 1, not {number}.")
+        if self.dtype not in DTYPES:
+            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, not {self.dtype!r}.")
+
+
+class Bench:
+    """Where cells are measured.
+
+    Args:
+        protocol: how.
+        work: folder for the trials, so that an interrupted cell goes on where it stopped.
+        data_dir: where the named data sets lie.
+        device: ``cpu`` or ``cuda``.
+        code: name of the code's version; None asks git.
+        until: value of :func:`time.monotonic` at which to stop.
+    """
+
+    def __init__(
+        self,
+        protocol: RunProtocol,
+        *,
+        work: Path,
+        data_dir: str | Path | None = None,
+        device: str = "cpu",
+        code: str | None = None,
+        until: float = math.inf,
+    ) -> None:
+        check_device(device)
+        self.protocol = protocol
+        self.device = device
+        self.until = until
+        self._work = work
+        self._data_dir = data_dir
+        self._code = code or code_version()
+        self._graph: Graph | None = None
+
+    def measure(self, cell: Cell, masks: str | None, watch: Callable[[str], Watcher]) -> Line:
+        """Search, select and test on one split.
+
+        Args:
+            cell: what to measure.
+            masks: name of a node split that came with the data; None for the protocol's choice.
+            watch: gives the watcher of a stage.
+        """
+        graph, protocol = self.load(cell), self.protocol
+        work = _Work(self._folder(cell, graph, masks), self.until)
+        task_for = self._task_for(cell, graph, SPLIT)
+        with work:
+            verdict = sweep_model(
+                cell.model,
+                graph,
+                cell.task,
+                task_for,
+                seeds=protocol.seeds,
+                tries=protocol.tries,
+                halving=protocol.halving,
+                journal=work.journal,
+                watch=work.watched(watch),
+                dim=cell.dim,
+                epochs=protocol.epochs,
+                patience=protocol.patience,
+                masks=masks,
+            )
+        return self._line(
+            cell,
+            verdict.settings,
+            _tests(verdict.trials),
+            split=masks or SPLIT,
+            parts=task_for(verdict.settings).split_name,
+            val_mean=verdict.val,
+            tried=verdict.tried,
+            epochs=verdict.epochs,
+            complete=verdict.complete,
+            seconds=work.seconds,
+        )
+
+    def measure_splits(self, cell: Cell, chosen: Line, splits: Sequence[int], watch: Callable[[str], Watcher]) -> Line:
+        """Test the setting that a line has chosen, over several splits.
+
+        Args:
+            cell: what to measure.
+            chosen: its line of :meth:`measure`.
+            splits: their seeds.
+            watch: gives the watcher of a stage.
+        """
+        graph, settings = self.load(cell), Settings(**chosen["settings"])
+        work = _Work(self._folder(cell, graph, f"splits {label(splits)}"), self.until)
+        runs = [(settings, seed) for seed in range(self.protocol.seeds)]
+        by_split: dict[str, list[Trial]] = {}
+        with work:
+            for split in splits:
+                task_for, stage = self._task_for(cell, graph, split), f"split {split}"
+                train_many(
+                    cell.model,
+                    task_for,
+                    work.journal.missing(stage, cell.model, runs),
+                    test=True,
+                    watch=work.watched(watch)(stage),
+                    save=partial(work.journal.add, stage, cell.model),
+                )
+                by_split[str(split)] = work.journal.read(stage, cell.model, runs)
+        trials = [trial for own in by_split.values() for trial in own]
+        return self._line(
+            cell,
+            settings,
+            _tests(trials),
+            split=label(splits),
+            parts=task_for(settings).split_name.replace(f"seed {splits[-1]}", f"seeds {label(splits)}"),
+            val_mean=statistics.mean(trial.outcome.val for trial in trials),
+            tried=chosen["tried"],
+            epochs=sum(trial.outcome.epochs for trial in trials),
+            complete=all(trial.outcome.done for trial in trials),
+            seconds=work.seconds,
+            test_by_split={split: _tests(own) for split, own in by_split.items()},
+        )
+
+    def _line(self, cell: Cell, settings: Settings, tests: list[float], **found: Any) -> Line:
+        line = {
+            "experiment": cell.experiment,
+            "dataset": cell.dataset,
+            "graph": cell.graph,
+            "task": cell.task,
+            "model": cell.model,
+            "dim": cell.dim,
+            # reached by what is within one printed standard deviation, or better
+            "target": round(cell.paper_mean - cell.paper_std, 6) if cell.comparable else None,
+            "test_mean": statistics.mean(tests),
+            "test_std": statistics.stdev(tests) if len(tests) > 1 else 0.0,
+            "tests": tests,
+            "runs": len(tests),
+            "paper_mean": cell.paper_mean,
+            "paper_std": cell.paper_std,
+            "comparable": cell.comparable,
+            **found,
+            "settings": dataclasses.asdict(settings),
+            "protocol": dataclasses.asdict(self.protocol),
+            "commit": self._code,
+            "device": device_name(self.device),
+            "versions": library_versions(),
+        }
+        if not all(math.isfinite(line[name]) for name in ("test_mean", "test_std", "val_mean")):
+            raise InputError("Its training diverged.")
+        return line
+
+    def load(self, cell: Cell) -> Graph:
+        """Its graph; the last one is kept, for cells come by graph."""
+        if self._graph is None or self._graph.name != cell.graph:
+            self._graph = load_graph(cell.graph, data_dir=self._data_dir)
+        return self._graph
+
+    def _task_for(self, cell: Cell, graph: Graph, split: int) -> Callable[[Settings], Task]:
+        return task_factory(graph, cell.task, split, DTYPES[self.protocol.dtype], self.device)
+
+    def _folder(self, cell: Cell, graph: Graph, what: str | None) -> Path:
+        """The folder of its trials; those of another protocol, code or device lie elsewhere."""
+        depends = [dataclasses.asdict(self.protocol), graph.checksum, what, self._code, self.device]
+        digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:10]
+        return self._work / f"{cell.task}-{cell.graph}-{cell.model}-d{cell.dim}-{digest}"
+
+
+def label(splits: Sequence[int]) -> str:
+    """Splits in a word: ``0-9``, or ``0,3``."""
+    if list(splits) == list(range(splits[0], splits[-1] + 1)):
+        return f"{splits[0]}-{splits[-1]}"
+    return ",".join(map(str, splits))
+
+
+def _tests(trials: Sequence[Trial]) -> list[float]:
+    tests = [trial.test for trial in trials if trial.test is not None]
+    if not tests:
+        raise InputError("Its training diverged.")
+    return tests
+
+
+class _Work:
+    """Trials of one cell and the seconds spent on them, kept in a folder; stops when time is up."""
+
+    def __init__(self, folder: Path, until: float) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.journal = Journal(folder / "trials.jsonl")
+        self._path = folder / "spent.json"
+        self._until = until
+        self._before = json.loads(self._path.read_text())["seconds"] if self._path.exists() else 0.0
+        self._began = self._noted = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Spent on the cell, by this process and by those that were interrupted."""
+        return float(self._before + time.monotonic() - self._began)
+
+    def __enter__(self) -> _Work:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._note()
+
+    def watched(self, watch: Callable[[str], Watcher]) -> Callable[[str], Watcher]:
+        """The same, but out of time it stops the training, of which nothing unfinished is then kept."""
+
+        def of_stage(name: str) -> Watcher:
+            self._check()
+            inner = watch(name)
+
+            def tell(alive: int, epoch: int, best: float, finished: int, total: int) -> None:
+                inner(alive, epoch, best, finished, total)
+                self._check()
+
+            return tell
+
+        return of_stage
+
+    def _check(self) -> None:
+        now = time.monotonic()
+        if now >= self._until:
+            raise OutOfTime
+        if now - self._noted >= NOTE_EVERY:
+            self._note()
+
+    def _note(self) -> None:
+        self._noted = time.monotonic()
+        write_json(self._path, {"seconds": self.seconds})

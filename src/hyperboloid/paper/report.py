@@ -1,0 +1,280 @@
+"""``docs/reproduction.md``: every cell measured beside printed, and a verdict on what the paper says in words."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hyperboloid.errors import InputError
+from hyperboloid.training.checkpoint import write_atomically
+from hyperboloid.training.grids import DROPOUTS, LEARNING_RATES, PENALTIES, SHALLOW_FACTORS
+from hyperboloid.training.many import RUNGS
+from hyperboloid.training.selection import FINALISTS, JUDGED_BY
+
+from .board import ROUNDING, Board, chosen_lines, measured_board, printed_board
+from .cell_runs import MASKS
+from .cell_work import SPLIT, RunProtocol
+from .cells import CELL_EXPERIMENTS, MODELS, Cell, all_cells, cells
+from .claims import CLAIMS, Claim, Finding, verdict
+from .experiments import run_experiment
+from .markdown import ABOVE, BELOW, MISSING, NARROW, WITHIN, ablation_table, main_table, mark, paper_table, table
+from .pictures import draw_tables
+from .results import Key, Line, cell_key, key_of, read_results
+
+TITLES = {
+    "link": "Table 4: link prediction, test ROC AUC in %",
+    "node": "Table 5: node classification, test accuracy in %",
+    "ablation": "Table 6: variants of LGCN and HGCN, d = 64",
+}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the page says, in short.
+
+    Attributes:
+        page: where it is.
+        pictures: where its pictures are.
+        cells: cells of the three tables.
+        measured: how many of them have a number.
+        verdicts: on each claim, by its name.
+    """
+
+    page: Path
+    pictures: list[Path]
+    cells: int
+    measured: int
+    verdicts: dict[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """The same, in types that JSON has."""
+        return {**dataclasses.asdict(self), "page": str(self.page), "pictures": [str(path) for path in self.pictures]}
+
+
+def write_report(results: Path, page: Path) -> Report:
+    """Write the page and its pictures.
+
+    Args:
+        results: folder of ``link.jsonl``, ``node.jsonl`` and ``ablation.jsonl``; those that are not there are empty.
+        page: the Markdown file; pictures go to ``figures`` beside it.
+
+    Raises:
+        InputError: there is no such folder, or a file in it holds something else.
+    """
+    if not results.is_dir():
+        raise InputError(f"There is no folder {results} of measured numbers; give it by --results.")
+    everything = read_results(results)
+    lines = chosen_lines(everything, SPLIT)
+    measured, printed = measured_board(lines), printed_board()
+    findings = [(claim, claim.judge(measured)) for claim in CLAIMS]
+    pictures = draw_tables(measured, printed, page.parent / "figures")
+    sections = [
+        _head(),
+        _in_short(measured, printed, findings),
+        _method(lines),
+        *_tables(measured, printed, {key_of(line) for line in lines if _narrow(line)}),
+        _splits(everything, measured),
+        _claims(findings, measured, printed),
+        _short_falls(lines),
+        _operations(),
+        _provenance(lines),
+    ]
+    write_atomically(page, ("\n\n".join(section for section in sections if section) + "\n").encode())
+    verdicts = {claim.name: verdict(finding) for claim, finding in findings}
+    return Report(page, pictures, len(all_cells()), len(lines), verdicts)
+
+
+def _head() -> str:
+    return (
+        "# The paper's tables, measured again\n\n"
+        "Written by `hyperboloid paper report` from the lines of `results/link.jsonl`, `results/node.jsonl` and "
+        "`results/ablation.jsonl`; every number here is computed from them, none is typed in. A cell is measured by "
+        "`hyperboloid paper run link --datasets cora --dims 16 --models lgcn`."
+    )
+
+
+def _in_short(measured: Board, printed: Board, findings: Sequence[tuple[Claim, Finding]]) -> str:
+    counts = []
+    for experiment in CELL_EXPERIMENTS:
+        own = cells(experiment)
+        counts.append(f"{experiment} {sum(measured.of(cell) is not None for cell in own)} of {len(own)}")
+    shared = len(cells("ablation")) - sum(cell.experiment == "ablation" for cell in all_cells())
+    lines = [
+        f"- Measured: {len(measured.scores)} of {len(all_cells())} cells ({', '.join(counts)}; {shared} cells of the "
+        "ablation are cells of the other two tables).",
+        f"- Against the paper: {_against_print(all_cells(), measured, printed)}",
+        f"- LGCN: {_targets(measured)}",
+    ]
+    rows = [[claim.name, f"**{verdict(f)}**", f"{f.compared} of {f.of}"] for claim, f in findings]
+    claims = table(["claim", "verdict", "comparisons it rests on"], rows)
+    return "## In short\n\n" + "\n".join(lines) + f"\n\n{claims}"
+
+
+def _against_print(among: Sequence[Cell], measured: Board, printed: Board) -> str:
+    marks: Counter[str] = Counter()
+    for cell in among:
+        ours, theirs = measured.of(cell), printed.of(cell)
+        if cell.comparable and ours is not None and theirs is not None:
+            marks[mark(ours, theirs)] += 1
+    return (
+        f"of {marks.total()} measured cells that can be compared, {marks[WITHIN]} agree within the noise, "
+        f"{marks[ABOVE]} are better than printed by more than the noise, {marks[BELOW]} worse."
+    )
+
+
+def _targets(measured: Board) -> str:
+    """How many of LGCN's cells are within one printed standard deviation, or better."""
+    own = [cell for cell in all_cells() if cell.model == "lgcn" and cell.comparable]
+    scores = [(cell, score) for cell in own if (score := measured.of(cell)) is not None]
+    reached = sum(score.mean >= cell.paper_mean - cell.paper_std for cell, score in scores)
+    return (
+        f"within one printed standard deviation of the paper or better in {reached} of {len(scores)} measured cells; "
+        f"{len(own)} cells can be compared."
+    )
+
+
+def _method(lines: Sequence[Line]) -> str:
+    usual = RunProtocol()
+    narrow = sum(_narrow(line) for line in lines)
+    points = [
+        "A cell shows **measured** (printed), both mean ± standard deviation over runs, then the difference in points. "
+        f"{WITHIN} within the noise, {ABOVE} better than printed by more than the noise, {BELOW} worse; {MISSING} not "
+        "measured.",
+        f"Noise between a measured and a printed number: 2·√(s² + s_p²) + {100 * ROUNDING:g} points, s and s_p the two "
+        "standard deviations over runs. They are not divided by the number of runs, because they only know "
+        "initialisations: the paper's split is unknown, and the split moves a score by more than initialisations do. "
+        f"{100 * ROUNDING:g} is the rounding.",
+        "Noise between two models measured here, which share the split: 2·√(s₁²/n₁ + s₂²/n₂), n the number of runs.",
+        "A claim has a verdict if at least half of its comparisons are measured. Where the paper says “all” or "
+        "“always”, more than half is “holds in part”; where it says “most”, more than half holds. Whatever asks for a "
+        "best model counts only where all seven GCNs are measured. Claims weigh means, whether or not they differ by "
+        "more than the noise; how many do is said beside.",
+        f"Protocol: the paper's grid of {len(LEARNING_RATES) * len(DROPOUTS) * len(PENALTIES)} settings, one "
+        f"initialisation each, the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}; the best "
+        f"{FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses one; then "
+        f"{usual.seeds} fresh initialisations of that one, and only now the test. At most {usual.epochs} epochs, "
+        f"patience {usual.patience}, {usual.dtype}, split seed {SPLIT} (Planetoid's public split for the nodes of "
+        "Cora, Citeseer and Pubmed). Every model has the same search. A model whose links can be decoded by two "
+        "distances is searched with both; the shallow embeddings have only a learning rate, of which "
+        f"{len(SHALLOW_FACTORS)} values are tried.",
+        f"{narrow} of the {len(lines)} measured cells were made by another protocol, such as a part of the grid, and "
+        f"are marked {NARROW}.",
+        "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
+        "are lost; a generated epidemic, `disease`, stands in. Its numbers cannot be compared with the printed ones "
+        "and are left out of the counts against the paper; claims that compare models on one graph include them.",
+    ]
+    return "## How to read it\n\n" + "\n".join(f"- {point}" for point in points)
+
+
+def _narrow(line: Line) -> bool:
+    return bool(line["protocol"] != dataclasses.asdict(RunProtocol()))
+
+
+def _tables(measured: Board, printed: Board, narrow: set[Key]) -> list[str]:
+    out = []
+    for name, title in TITLES.items():
+        if name == "ablation":
+            body = ablation_table(measured, printed, narrow)
+        else:
+            body = main_table(name, measured, printed, narrow)
+        count = _against_print(cells(name), measured, printed)
+        picture = f"![{title}, measured against printed](figures/{name}.png)"
+        out.append(f"## {title}\n\n{count[0].upper()}{count[1:]}\n\n{picture}\n\n{body}")
+    return out
+
+
+def _splits(everything: Sequence[Line], measured: Board) -> str:
+    """Cells that were measured on other splits too."""
+    others = [split for split in dict.fromkeys(line["split"] for line in everything) if split != SPLIT]
+    rows = []
+    for line in (line for split in sorted(others, key=str) for line in chosen_lines(everything, split)):
+        there = measured.scores.get(key_of(line))
+        score = measured_board([line]).scores[key_of(line)]
+        cell = next(cell for cell in all_cells() if cell_key(cell) == key_of(line))
+        name = "the authors' masks" if line["split"] == MASKS else f"splits {line['split']}"
+        rows.append(
+            [f"{cell}", name, f"{score}", f"{line['runs']}", MISSING if there is None else f"{there}", _printed(cell)]
+        )
+    if not rows:
+        return "## Where the split decides\n\nNo cell has been measured on other splits."
+    header = ["cell", "split", "measured there", "runs", f"split {SPLIT}", "printed"]
+    text = f"Settings are those chosen on split {SPLIT}, but for the authors' masks, which have a search of their own."
+    return f"## Where the split decides\n\n{text}\n\n{table(header, rows)}"
+
+
+def _printed(cell: Cell) -> str:
+    text = f"{100 * cell.paper_mean:.1f} ± {100 * cell.paper_std:.1f}"
+    return text if cell.comparable else f"{text} (not comparable)"
+
+
+def _claims(findings: Sequence[tuple[Claim, Finding]], measured: Board, printed: Board) -> str:
+    parts = ["## What the paper says in words"]
+    same = printed.only(measured.scores.keys())
+    for claim, finding in findings:
+        text = [f"### {claim.name}: {verdict(finding)}", f"The paper: {claim.said}."]
+        text.append(f"Measured ({finding.compared} of {finding.of} comparisons): {finding.text}")
+        if finding.compared:
+            text.append(f"The printed numbers of the same cells: {claim.judge(same).text}")
+        parts.append("\n\n".join(text))
+    return "\n\n".join(parts)
+
+
+def _short_falls(lines: Sequence[Line]) -> str:
+    """LGCN's cells below one printed standard deviation, the farthest first."""
+    by_key = {key_of(line): line for line in lines}
+    found = []
+    for cell in all_cells():
+        line = by_key.get(cell_key(cell))
+        if cell.model == "lgcn" and cell.comparable and line is not None:
+            short = cell.paper_mean - cell.paper_std - line["test_mean"]
+            if short > 0:
+                found.append((short, cell, line))
+    heading = "## Where LGCN falls short"
+    if not any(key[2] == "lgcn" for key in by_key):
+        return f"{heading}\n\nLGCN has not been measured."
+    if not found:
+        return f"{heading}\n\nNo measured cell lies below the printed mean less one printed standard deviation."
+    rows = [
+        [
+            f"{cell}",
+            f"{100 * line['test_mean']:.1f} ± {100 * line['test_std']:.1f}",
+            _printed(cell),
+            f"{100 * short:.1f}",
+            f"{line.get('tried', MISSING)} settings",
+            f"{100 * line['val_mean']:.1f}" if "val_mean" in line else MISSING,
+        ]
+        for short, cell, line in sorted(found, key=lambda entry: -entry[0])
+    ]
+    header = ["cell", "measured", "printed", "points below the mean less one deviation", "tried", "validation"]
+    return f"{heading}\n\n{table(header, rows)}"
+
+
+def _operations() -> str:
+    """Tables 1 and 2, measured as this page is written."""
+    parts = []
+    for name, heading in (("operations", "Table 1: graph operations"), ("centroids", "Table 2: centroids")):
+        found = run_experiment(name)
+        intro = "✓ holds, ✗ does not, with the number that decides; in brackets what the paper says where it differs."
+        parts.append(f"## {heading}\n\n{intro}\n\n{paper_table(found)}")
+    return "\n\n".join(parts)
+
+
+def _provenance(lines: Sequence[Line]) -> str:
+    """Who computed what: by model the cells, settings tried, time, machine and code."""
+    rows = []
+    for model in dict.fromkeys([*MODELS, *(line["model"] for line in lines)]):
+        own = [line for line in lines if line["model"] == model]
+        if own:
+            tried = sorted({line["tried"] for line in own if "tried" in line})
+            between = MISSING if not tried else f"{tried[0]}" if len(tried) == 1 else f"{tried[0]} to {tried[-1]}"
+            minutes = sum(line.get("seconds", 0.0) for line in own) / 60
+            where = [", ".join(sorted({str(line.get(key, MISSING)) for line in own})) for key in ("device", "commit")]
+            rows.append([model, f"{len(own)}", between, f"{minutes:.1f}", *where])
+    heading = "## Where the numbers come from"
+    if not rows:
+        return f"{heading}\n\nNothing has been measured."
+    return f"{heading}\n\n" + table(["model", "cells", "settings tried", "minutes", "device", "code"], rows)

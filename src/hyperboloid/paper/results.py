@@ -1,0 +1,106 @@
+"""``results/<experiment>.jsonl``: one line for each measured cell, written once and never half.
+
+- what was measured: ``experiment dataset graph task model dim``, ``split`` as asked for, ``parts`` in words. ``graph``
+  is our data set: the paper's ``disease`` is ``disease_lp`` for links and the generated ``disease`` for nodes;
+- what came out, fractions of 1: ``test_mean test_std tests runs val_mean``;
+- what the paper prints: ``paper_mean paper_std``, ``target`` (the one less the other), ``comparable`` (the same graph);
+- how: the chosen ``settings``, how many were ``tried``, ``epochs`` of all models, ``protocol``, ``complete``;
+- by what: ``commit device versions seconds``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from hyperboloid.errors import InputError
+
+from .cells import CELL_EXPERIMENTS, Cell, all_cells
+
+Line = dict[str, Any]
+Key = tuple[str, str, str, int]
+
+
+def key_of(line: Mapping[str, Any]) -> Key:
+    """What says which cell a line belongs to: data set, task, model and dimension."""
+    return line["dataset"], line["task"], line["model"], line["dim"]
+
+
+def cell_key(cell: Cell) -> Key:
+    """The same of a cell."""
+    return cell.dataset, cell.task, cell.model, cell.dim
+
+
+def results_path(folder: Path, experiment: str) -> Path:
+    """The file of an experiment."""
+    return folder / f"{experiment}.jsonl"
+
+
+def read_results(folder: Path, experiments: Iterable[str] = CELL_EXPERIMENTS) -> list[Line]:
+    """All lines of some experiments in a folder; a file that is not there has none.
+
+    Raises:
+        InputError: a line is not one of a measured cell.
+    """
+    known = {cell_key(cell) for cell in all_cells()}
+    lines: list[Line] = []
+    for experiment in experiments:
+        path = results_path(folder, experiment)
+        if not path.exists():
+            continue
+        try:
+            text = path.read_bytes().decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"Cannot read {path}: {error}.") from error
+        lines += [
+            _checked(raw, f"{path}, line {number}", known)
+            for number, raw in enumerate(_whole(text).split("\n"), start=1)
+            if raw.strip()
+        ]
+    return lines
+
+
+def append_line(folder: Path, line: Line) -> None:
+    """Add a line to the file of its experiment, on the disk when this returns."""
+    path = results_path(folder, line["experiment"])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    content = json.dumps(line, allow_nan=False) + "\n"
+    if path.exists():
+        there = path.read_text(encoding="utf-8")
+        if (whole := _whole(there)) != there:
+            os.truncate(path, len(whole.encode()))
+        if whole and not whole.endswith("\n"):
+            content = "\n" + content
+    with open(path, "ab", buffering=0) as file:
+        file.write(content.encode())  # at once: a kill finds the whole line or nothing of it
+        os.fsync(file.fileno())
+
+
+def _whole(text: str) -> str:
+    """The text without a last line that something, such as a full disk, has cut off."""
+    lines, _, last = text.rpartition("\n")
+    try:
+        json.loads(last or "null")
+    except ValueError:
+        return lines + "\n" if lines else ""
+    return text
+
+
+def _checked(raw: str, where: str, known: set[Key]) -> Line:
+    """A line that is what it should be, or one sentence."""
+    try:
+        line = json.loads(raw)
+        key = key_of(line)
+        numbers = [line["test_mean"], line["test_std"], line["runs"]]
+        whole = isinstance(line["protocol"], dict) and isinstance(line["settings"], dict) and "split" in line
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{where} is not a measured cell: {error!r}.") from error
+    if not whole or not all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers) or line["runs"] < 1:
+        raise InputError(f"{where} is not a measured cell: its numbers are missing or not finite.")
+    if not all(isinstance(part, (str, int)) for part in key) or key not in known:
+        raise InputError(f"{where} belongs to no cell of the paper: {' '.join(map(str, key))}.")
+    return line

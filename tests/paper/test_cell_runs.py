@@ -1,0 +1,299 @@
+"""Cells measured for real, but tiny: one line each, resumed, in time, never half."""
+
+import dataclasses
+import json
+import math
+import time
+
+import pytest
+
+from hyperboloid import InputError
+from hyperboloid.paper import cell_runs, cell_work
+from hyperboloid.paper.cell_runs import measure_cells
+from hyperboloid.paper.cell_work import RunProtocol, label
+from hyperboloid.paper.cells import cells
+from hyperboloid.paper.results import append_line, key_of, read_results
+from hyperboloid.training.config import DTYPES
+
+TINY = RunProtocol(tries=2, epochs=3, seeds=2)
+KEYS = {
+    *("experiment", "dataset", "task", "model", "dim", "target", "test_mean", "test_std", "runs", "split"),
+    *("paper_mean", "paper_std", "settings", "commit", "device", "seconds"),  # up to here the design's
+    *("graph", "val_mean", "tried", "tests", "epochs", "complete", "versions", "protocol"),
+}
+
+
+class Seen:
+    """Notes what it is told."""
+
+    def __init__(self):
+        self.started, self.stages, self.skips, self.lines = [], [], [], []
+
+    def start(self, what, number, total):
+        self.started.append((what, number, total))
+
+    def stage(self, name):
+        self.stages.append(name)
+        return lambda alive, epoch, best, finished, total: None
+
+    def done(self, line):
+        self.lines.append(line)
+
+    def skipped(self, what, reason):
+        self.skips.append((what, reason))
+
+
+def disease(*models):
+    return cells("node", datasets=["disease"], dims=[8], models=models)
+
+
+@pytest.fixture
+def measure(tmp_path):
+    """Measure into one folder of results; gives what was seen and the session."""
+
+    def call(asked, **options):
+        seen = Seen()
+        given = {
+            "results": tmp_path / "results",
+            "work": tmp_path / "work",
+            "protocol": TINY,
+            "code": "test",
+            **options,
+        }
+        return seen, measure_cells(asked, seen, **given)
+
+    return call
+
+
+def test_a_line_has_all_it_needs(measure, tmp_path):
+    seen, session = measure(disease("gcn"))
+    (raw,) = (tmp_path / "results" / "node.jsonl").read_text().splitlines()
+    line = json.loads(raw)
+    assert session.lines == seen.lines == [line]
+    assert set(line) >= KEYS
+    assert (line["experiment"], line["dataset"], line["graph"], line["task"]) == ("node", "disease", "disease", "node")
+    assert (line["split"], line["parts"], line["comparable"], line["target"]) == (0, "30/10/60, seed 0", False, None)
+    assert (line["paper_mean"], line["paper_std"]) == (0.751, 0.011)
+    assert line["protocol"] == dataclasses.asdict(TINY)
+    assert (line["runs"], line["tried"], line["commit"], line["complete"]) == (2, 2, "test", True)
+    assert line["test_mean"] == pytest.approx(sum(line["tests"]) / 2)
+    assert line["settings"]["dim"] == 8
+    assert line["settings"]["epochs"] == 3
+    assert "CPU" in line["device"]
+    assert {"torch", "python", "hyperboloid"} <= set(line["versions"])
+    assert seen.started == [("node disease d=8 gcn", 1, 1)]
+    assert seen.stages == ["search", "selection", "test"]
+
+
+def test_what_is_there_is_not_measured_again(measure, tmp_path):
+    measure(disease("gcn"))
+    before = (tmp_path / "results" / "node.jsonl").read_bytes()
+    seen, session = measure(disease("gcn"))
+    assert (seen.started, session.measured, len(session.lines), session.left) == ([], 0, 1, 0)
+    assert (tmp_path / "results" / "node.jsonl").read_bytes() == before
+    # another protocol is another measurement
+    seen, session = measure(disease("gcn"), protocol=dataclasses.replace(TINY, seeds=1))
+    assert session.measured == 1
+    assert len(read_results(tmp_path / "results")) == 2
+
+
+def test_one_line_for_the_ablation_too(measure, tmp_path):
+    asked = cells("ablation", datasets=["disease"], models=["lgcn", "lgcn_no_att"])
+    quick = RunProtocol(tries=1, epochs=1, seeds=1)
+    measure([cell for cell in asked if cell.task == "node"], protocol=quick)
+    assert [key_of(line) for line in read_results(tmp_path / "results", ["node"])] == [("disease", "node", "lgcn", 64)]
+    assert [line["model"] for line in read_results(tmp_path / "results", ["ablation"])] == ["lgcn_no_att"]
+    _, session = measure(cells("node", datasets=["disease"], dims=[64], models=["lgcn"]), protocol=quick)
+    assert session.measured == 0
+
+
+def test_an_interrupted_cell_goes_on_where_it_stopped(measure, monkeypatch, tmp_path):
+    whole = measure(disease("gcn"), results=tmp_path / "other", work=tmp_path / "elsewhere")[1].lines[0]
+    real, trained = cell_work.sweep_model, []
+
+    def killed_before_the_test(*args, watch, **options):
+        def stage(name):
+            if name == "test":
+                raise KeyboardInterrupt
+            return watch(name)
+
+        return real(*args, watch=stage, **options)
+
+    monkeypatch.setattr(cell_work, "sweep_model", killed_before_the_test)
+    with pytest.raises(KeyboardInterrupt):
+        measure(disease("gcn"))
+    assert not (tmp_path / "results").exists()
+    (folder,) = (tmp_path / "work").iterdir()
+    spent = json.loads((folder / "spent.json").read_text())["seconds"]
+    monkeypatch.setattr(cell_work, "sweep_model", real)
+    from hyperboloid.training import selection
+
+    train = selection.train_many
+    monkeypatch.setattr(
+        selection, "train_many", lambda m, t, runs, **o: trained.append(len(runs)) or train(m, t, runs, **o)
+    )
+    _, session = measure(disease("gcn"))
+    assert trained == [0, 0, 2]
+    assert session.lines[0]["tests"] == whole["tests"]
+    assert session.lines[0]["seconds"] > spent > 0
+
+
+def test_a_kill_between_cells_loses_nothing(measure, monkeypatch, tmp_path):
+    real = cell_runs.append_line
+
+    def append_and_die(folder, line):
+        real(folder, line)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cell_runs, "append_line", append_and_die)
+    with pytest.raises(KeyboardInterrupt):
+        measure(disease("gcn", "lgcn"))
+    assert [line["model"] for line in read_results(tmp_path / "results")] == ["lgcn"]
+    monkeypatch.setattr(cell_runs, "append_line", real)
+    seen, session = measure(disease("gcn", "lgcn"))
+    assert [what for what, _, _ in seen.started] == ["node disease d=8 gcn"]
+    assert len(session.lines) == len(read_results(tmp_path / "results")) == 2
+
+
+def test_out_of_time_nothing_is_written(measure, tmp_path):
+    began = time.monotonic()
+    long = dataclasses.replace(TINY, tries=None, epochs=100_000, patience=100_000)
+    seen, session = measure(disease("gcn", "lgcn"), protocol=long, budget=1.0)
+    assert time.monotonic() - began < 60  # instead of hours
+    assert (session.measured, session.left, session.lines) == (0, 2, [])
+    assert not (tmp_path / "results").exists()
+    assert [what for what, _, _ in seen.started] == ["node disease d=8 lgcn"]
+    # nothing that was cut short counts as a trial
+    (folder,) = (tmp_path / "work").iterdir()
+    assert not (folder / "trials.jsonl").exists()
+
+
+def test_several_splits_share_the_chosen_setting(measure, tmp_path):
+    seen, session = measure(disease("gcn"), splits=[0, 1, 2])
+    one, three = session.lines
+    assert (one["split"], three["split"], three["parts"]) == (0, "0-2", "30/10/60, seeds 0-2")
+    assert three["settings"] == one["settings"]
+    assert three["runs"] == 6
+    assert three["test_by_split"]["0"] == one["tests"]
+    assert three["tests"] == [test for tests in three["test_by_split"].values() for test in tests]
+    assert len({tuple(tests) for tests in three["test_by_split"].values()}) == 3
+    assert seen.started[1] == ("node disease d=8 gcn, split 0-2", 2, 2)
+    assert measure(disease("gcn"), splits=[0, 1, 2])[1].measured == 0
+
+
+def test_a_public_split_has_no_others():
+    jobs = cell_runs._jobs(cells("node", dims=[8], models=["gcn"]), list(range(10)), None)
+    assert {job.cell.dataset for job in jobs if job.split == "0-9"} == {"disease", "usa", "amazon"}
+
+
+def test_masks_are_for_the_nodes_of_amazon():
+    jobs = cell_runs._jobs(cells("ablation"), [], "authors")
+    assert {(job.cell.dataset, job.cell.task, job.split) for job in jobs} == {("amazon", "node", "authors")}
+    assert len(jobs) == 6
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"masks": "authors"}, "Only the nodes of amazon come with the authors' masks, "),
+        ({"masks": "public"}, "There are no masks 'public'; choose: authors."),
+        ({"masks": "authors", "splits": [0, 1]}, "Give either masks or splits"),
+        ({"splits": [3]}, "Give at least two splits, each once, not 3."),
+        ({"splits": [3, 3]}, "Give at least two splits, each once, not 3, 3."),
+        ({"device": "cuda:99"}, "device cuda:99 was asked for, "),
+    ],
+)
+def test_what_makes_no_sense_is_refused(measure, options, sentence):
+    with pytest.raises(InputError) as error:
+        measure(disease("gcn"), **options)
+    assert str(error.value).startswith(sentence)
+
+
+@pytest.mark.parametrize("given", [{"tries": 0}, {"seeds": 0}, {"epochs": 0}, {"dtype": "half"}])
+def test_a_protocol_is_checked(given):
+    with pytest.raises(InputError, match=next(iter(given))):
+        RunProtocol(**given)
+    assert RunProtocol().dtype in DTYPES
+
+
+def test_a_model_that_lacks_its_library_is_skipped(measure, monkeypatch, tmp_path):
+    def missing(*args, **options):
+        if args[0] == "deepwalk":
+            raise InputError("This model needs gensim.")
+        return real(*args, **options)
+
+    real = cell_work.sweep_model
+    monkeypatch.setattr(cell_work, "sweep_model", missing)
+    seen, session = measure(disease("deepwalk", "gcn"))
+    assert session.skipped == {"node disease d=8 deepwalk": "This model needs gensim."}
+    assert seen.skips == list(session.skipped.items())
+    assert (session.measured, session.left) == (1, 0)
+    assert "skipped" in session.table("node").remarks[0]
+    assert [line["model"] for line in read_results(tmp_path / "results")] == ["gcn"]
+
+
+def test_absent_data_is_an_error(measure, tmp_path, monkeypatch):
+    monkeypatch.delenv("HYPERBOLOID_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(InputError, match="amazon"):
+        measure(cells("link", datasets=["amazon"], dims=[8], models=["gcn"]), data_dir=tmp_path)
+
+
+def test_label():
+    assert (label([0, 1, 2]), label([0, 3])) == ("0-2", "0,3")
+
+
+# ---- the file of results
+
+
+def line_of(model="gcn", **more):
+    cell = disease(model)[0]
+    base = {"experiment": "node", "dataset": "disease", "task": "node", "model": model, "dim": 8, "split": 0}
+    scores = {"test_mean": cell.paper_mean, "test_std": 0.01, "runs": 10, "settings": {}, "protocol": {}}
+    return base | scores | more
+
+
+def test_a_line_cut_off_is_no_line(tmp_path):
+    append_line(tmp_path, line_of("gcn"))
+    path = tmp_path / "node.jsonl"
+    whole = path.read_text()
+    path.write_text(whole + whole[:40])
+    assert [line["model"] for line in read_results(tmp_path)] == ["gcn"]
+    append_line(tmp_path, line_of("lgcn"))
+    assert [json.loads(raw)["model"] for raw in path.read_text().splitlines()] == ["gcn", "lgcn"]
+
+
+def test_a_last_line_without_its_newline_is_kept(tmp_path):
+    append_line(tmp_path, line_of("gcn"))
+    path = tmp_path / "node.jsonl"
+    path.write_text(path.read_text().rstrip("\n"))
+    assert len(read_results(tmp_path)) == 1
+    append_line(tmp_path, line_of("lgcn"))
+    assert [line["model"] for line in read_results(tmp_path)] == ["gcn", "lgcn"]
+
+
+@pytest.mark.parametrize(
+    ("raw", "sentence"),
+    [
+        ("{nonsense", "is not a measured cell"),
+        ("[1, 2]", "is not a measured cell"),
+        ('{"dataset": "cora"}', "is not a measured cell: KeyError('task')"),
+        (json.dumps(line_of(test_mean="high")), "its numbers are missing or not finite"),
+        (json.dumps(line_of(test_mean=math.nan)), "its numbers are missing or not finite"),
+        (json.dumps(line_of(runs=0)), "its numbers are missing or not finite"),
+        (json.dumps(line_of(dim=9)), "belongs to no cell of the paper: disease node gcn 9"),
+        (json.dumps(line_of(dim=[8])), "belongs to no cell of the paper"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, raw, sentence):
+    (tmp_path / "node.jsonl").write_text(f"{json.dumps(line_of())}\n{raw}\n")
+    with pytest.raises(InputError) as error:
+        read_results(tmp_path)
+    assert sentence in str(error.value)
+    assert "node.jsonl, line 2" in str(error.value)
+
+
+def test_bytes_that_are_no_text_are_named(tmp_path):
+    (tmp_path / "link.jsonl").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match=r"Cannot read .*link\.jsonl"):
+        read_results(tmp_path)
