@@ -111,6 +111,16 @@ def test_the_budget_is_kept_and_the_best_so_far_is_given():
     assert verdict.tested
 
 
+def test_what_time_cut_short_is_trained_again_when_a_sweep_is_resumed(tmp_path):
+    common = {"models": ["gcn"], "seeds": 2, "dim": 3, "tries": 3, "halving": False, "patience": 40}
+    hurried = sweep("karate", **common, budget=2.0, out=tmp_path / "s")
+    assert not hurried.verdicts[0].complete
+    resumed = sweep("karate", **common, out=tmp_path / "s", resume=True)
+    whole = sweep("karate", **common, out=tmp_path / "whole")
+    assert resumed.verdicts[0].complete
+    assert resumed.verdicts[0].tested == whole.verdicts[0].tested
+
+
 def test_models_without_a_place_for_the_graph_are_left_out_with_the_reason(tmp_path):
     graph = dataclasses.replace(load_graph("karate"))
     weighted = dataclasses.replace(graph, edge_weight=torch.full((graph.edge_index.size(1),), 2.0))

@@ -37,11 +37,13 @@ class Trial:
         outcome: its settings, seed and validation scores.
         test: metric on the test part at the best epoch; None where it was not asked for.
         state: parameters of the best epoch; None likewise.
+        cut: whether it would have gone on, had there been time.
     """
 
     outcome: Outcome
     test: float | None = None
     state: dict[str, Tensor] | None = None
+    cut: bool = False
 
 
 class Watcher(Protocol):
@@ -133,11 +135,14 @@ def _train_batch(
     place = list(range(len(runs)))  # of each model of the batch among the runs
     found: dict[int, Trial] = {}
 
-    def leave(indices: Sequence[int]) -> None:
+    def leave(indices: Sequence[int], late: bool = False) -> None:
         """Note down some models, and go on without them."""
         outcomes, values = batch.outcomes, batch.metrics("test") if test and indices else None
         for i in indices:
-            found[place[i]] = Trial(outcomes[i]) if values is None else Trial(outcomes[i], values[i], batch.state(i))
+            cut = late and not outcomes[i].done
+            found[place[i]] = (
+                Trial(outcomes[i], cut=cut) if values is None else Trial(outcomes[i], values[i], batch.state(i), cut)
+            )
         stay = [i for i in range(len(batch)) if i not in set(indices)]
         place[:] = [place[i] for i in stay]
         if stay and indices:
@@ -152,8 +157,9 @@ def _train_batch(
         if tell is not None:
             tell(len(place), batch.epoch, max(o.val for o in outcomes))
         done = [i for i, o in enumerate(outcomes) if o.done]
-        if time.monotonic() >= until or len(done) == len(place):
-            leave(range(len(place)))
+        late = time.monotonic() >= until
+        if late or len(done) == len(place):
+            leave(range(len(place)), late)
         elif rung and len(place) > 1:
             by_score = sorted(range(len(place)), key=lambda i: (outcomes[i].val, -outcomes[i].val_loss))
             leave(sorted({*done, *by_score[: len(place) // 2]}))
@@ -185,10 +191,11 @@ def _train_alone(
     outcome = Outcome(
         settings, seed, best.metric, -best.negative_loss, training.best_epoch, training.epoch, training.done
     )
+    cut = not training.done and time.monotonic() >= until
     if not test or not training.best_state:
-        return [Trial(outcome)]
+        return [Trial(outcome, cut=cut)]
     training.encoder.load_state_dict(training.best_state)
-    return [Trial(outcome, training.score("test").metric, training.best_state)]
+    return [Trial(outcome, training.score("test").metric, training.best_state, cut)]
 
 
 def _masked(settings: Settings) -> int:

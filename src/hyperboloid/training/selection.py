@@ -124,7 +124,7 @@ class Journal:
         return [run for run in runs if _key(stage, model, *run) not in self._known]
 
     def add(self, stage: str, model: str, trials: Sequence[Trial]) -> None:
-        """Note down trials."""
+        """Note down trials; those cut short by time are kept in memory only, so that a resumed sweep has them again."""
         lines = []
         for trial in trials:
             key, o = _key(stage, model, trial.outcome.settings, trial.outcome.seed), trial.outcome
@@ -136,7 +136,8 @@ class Journal:
             }
             entry |= {"done": o.done, "test": trial.test}
             self._known[key] = entry
-            lines.append(json.dumps({"key": key, **entry}) + "\n")
+            if not trial.cut:
+                lines.append(json.dumps({"key": key, **entry}) + "\n")
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:
                 file.writelines(lines)
