@@ -7,7 +7,7 @@ import torch
 from torch_geometric import EdgeIndex
 from torch_geometric.nn import GCNConv
 
-from hyperboloid.geometry import Curvature
+from hyperboloid.geometry import Curvature, Lorentz
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.kernels import random_stream
 from hyperboloid.nn import HATConv, HGCNConv, HNNLayer, KGCNConv, LGCNConv, SparseFeatures
@@ -331,3 +331,15 @@ def test_hnn_becomes_a_linear_map():
     conv, x, (edges, _) = randomize(HNNLayer(K, 4).double()), features(), flat_graph()
     expected = x @ conv.lin.lin.weight.t() + conv.lin.bias
     assert 0.8 < slope(conv, expected, x, edges) < 1.2
+
+
+@pytest.mark.parametrize("name", ["lgcn", "hgcn", "kgcn", "hat", "hnn"])
+def test_points_of_a_hyperboloid_enter_where_they_are(name):
+    """With W = 1, no bias and no edges a layer leaves points where they are."""
+    v = torch.randn(6, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    model = MODELS[name].load()(3, 3, 1, bias=False, input_beta=2.5).double()
+    with torch.no_grad():
+        lin = model.convs[0].lin
+        getattr(lin, "lin", lin).weight.copy_(torch.eye(3))
+    out = model(Lorentz(2.5).exp0(v), torch.empty(2, 0, dtype=torch.long))
+    torch.testing.assert_close(out, v, rtol=1e-9, atol=1e-9)

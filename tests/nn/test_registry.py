@@ -22,7 +22,7 @@ VARIANTS = [name for name in MODELS if base_name(name) != name]
 def test_a_registered_model_embeds_a_graph(name):
     encoder = get_model(name).load()
     assert issubclass(encoder, Encoder)
-    model = encoder.from_settings(Sizes(10, 5, 3), MODELS[name].settle(ModelSettings(dim=7)))
+    model = encoder.from_settings(Sizes(10, 5, 3), MODELS[name].settle(ModelSettings(dim=6)))
     out = model(torch.randn(10, 5), torch.randint(10, (2, 20)))
     assert out.shape == (10, 3)
     assert torch.isfinite(out).all()
@@ -97,7 +97,7 @@ def test_no_two_models_are_the_same():
 def test_fixed_settings_make_another_network(name):
     """They reach the encoder: its layers differ from those of the architecture."""
     line, base = MODELS[name], MODELS[base_name(name)]
-    variant, plain = (m.load().from_settings(Sizes(10, 5, None), m.settle(ModelSettings(dim=7))) for m in (line, base))
+    variant, plain = (m.load().from_settings(Sizes(10, 5, None), m.settle(ModelSettings(dim=6))) for m in (line, base))
     assert repr(variant) != repr(plain)
 
 
@@ -134,7 +134,15 @@ def test_variants_share_their_architectures_defaults(name, task, dataset):
 @pytest.mark.parametrize("task", TASKS)
 def test_every_model_has_default_settings(name, task):
     for dataset in ("cora", "disease_lp", "never seen"):
-        settings = default_settings(name, task, dataset, dim=5)
-        assert settings.dim == 5
+        settings = default_settings(name, task, dataset, dim=6)
+        assert settings.dim == 6
         assert settings.lr > 0
         MODELS[name].load().from_settings(Sizes(10, 5, 3), MODELS[name].settle(settings))
+
+
+def test_a_setting_that_the_model_lacks_is_refused():
+    with pytest.raises(InputError, match="gcn has no use for the setting 'attention'; it has: activation"):
+        default_settings("gcn", "link", "cora", attention=True)
+    with pytest.raises(InputError, match="hgcn decodes links by the intrinsic distance only"):
+        default_settings("hgcn", "link", "cora", distance="lorentz")
+    assert default_settings("hgcn", "link", "cora", attention=True, mean="origin").mean == "origin"

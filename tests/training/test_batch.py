@@ -132,6 +132,26 @@ def test_groups_of_settings_come_back_in_their_order():
     assert all(t.test is None for t in trials)
 
 
+def test_the_limit_of_epochs_is_kept_between_two_looks():
+    runs = [(dataclasses.replace(BASE, epochs=30, lr=0.01), seed) for seed in (0, 1)]
+    the_task = task_of(load_graph("karate"), "link")
+    for trial, (settings, seed) in zip(train_many("gcn", lambda _: the_task, runs), runs, strict=True):
+        alone = Training("gcn", the_task, settings, seed)
+        while not alone.done:
+            alone.step()
+        assert (trial.outcome.best_epoch, trial.outcome.epochs) == (alone.best_epoch, alone.epoch)
+
+
+def test_a_model_that_fails_has_no_test_score():
+    graph = dataclasses.replace(load_graph("karate"), x=torch.full((34, 4), 3e38))
+    settings = dataclasses.replace(BASE, epochs=4, scaling="none")
+    the_task = task_of(graph, "link", settings, dtype=torch.float32)
+    (trial,) = train_many("gcn", lambda _: the_task, [(settings, 0)], test=True)
+    assert trial.outcome.failed
+    assert trial.test is None
+    assert trial.state is None
+
+
 def test_halving_stops_the_worse_half():
     runs = [(dataclasses.replace(BASE, epochs=120, patience=120, lr=lr), 0) for lr in (1e-5, 2e-5, 0.01, 0.02)]
     the_task = task_of(load_graph("karate"), "node")

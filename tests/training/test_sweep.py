@@ -11,7 +11,8 @@ from hyperboloid import InputError
 from hyperboloid.graphs import load_graph
 from hyperboloid.training.experiment import load
 from hyperboloid.training.grids import grid
-from hyperboloid.training.selection import JUDGED_BY, SEARCH_SEED, SELECTION_SEED, Journal, sweep_model
+from hyperboloid.training.journal import Journal
+from hyperboloid.training.selection import JUDGED_BY, SEARCH_SEED, SELECTION_SEED, sweep_model
 from hyperboloid.training.sweep import sweep, task_factory
 
 QUICK = {"dim": 3, "epochs": 4, "tries": 3}
@@ -38,6 +39,36 @@ def test_the_grid_is_the_paper_s():
     assert len(both) == 512
     assert {s.distance for s in both} == {"intrinsic", "lorentz"}
     assert all(not s.train_beta for s in grid("lgcn_no_beta", "link", "cora", dim=8))
+
+
+def test_given_settings_leave_no_duplicates():
+    settings = grid("gcn", "link", "cora", dim=8, lr=0.02, drop_connect=0.1)
+    assert len(settings) == len(set(settings)) == 8
+    assert {s.weight_decay for s in settings} == {0.0, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001}
+    assert [s.lr for s in grid("poincare_emb", "link", "cora", dim=8, lr=0.02)] == [0.02]
+
+
+def test_a_setting_goes_to_the_models_that_have_a_use_for_it(tmp_path):
+    found = sweep("karate", models=["gcn", "lgcn"], seeds=1, out=tmp_path / "s", beta=2.0, distance="lorentz", **QUICK)
+    by_name = {v.model: v.settings for v in found.verdicts}
+    assert (by_name["lgcn"].beta, by_name["lgcn"].distance) == (2.0, "lorentz")
+    assert (by_name["gcn"].beta, by_name["gcn"].distance) == (1.0, "intrinsic")
+    with pytest.raises(InputError, match="None of the models has a use for the setting 'walks'"):
+        sweep("karate", models=["gcn"], seeds=1, out=tmp_path / "t", walks=3, **QUICK)
+
+
+def test_a_model_that_only_fails_is_left_out(tmp_path):
+    graph = load_graph("karate")
+    with pytest.raises(InputError, match="could be trained"):
+        sweep_model(
+            "poincare_emb",
+            graph,
+            "node",
+            task_factory(graph, "node", 0, torch.float32, "cpu"),
+            seeds=1,
+            budget=0.01,
+            dim=4,
+        )
 
 
 def test_a_part_of_the_grid_is_the_same_for_every_model():
@@ -96,7 +127,7 @@ def test_another_sweep_s_folder_is_refused(tmp_path):
     sweep("karate", models=["mlp"], seeds=1, out=tmp_path / "s", **QUICK)
     with pytest.raises(InputError, match="exists already"):
         sweep("karate", models=["mlp"], seeds=1, out=tmp_path / "s", **QUICK)
-    with pytest.raises(InputError, match="something else"):
+    with pytest.raises(InputError, match="its task is link, not node"):
         sweep("karate", task="node", models=["mlp"], seeds=1, out=tmp_path / "s", resume=True, **QUICK)
 
 

@@ -45,8 +45,10 @@ def offer(choose: Callable[[Tensor], RowKernels | None]) -> None:
 
 def kernels_for(u: Tensor, beta: Tensor) -> RowKernels | None:
     """Kernels for these rows, where there are some and β belongs to equally many rows each."""
-    leading = beta.shape[: beta.dim() - next((k for k, n in enumerate(reversed(beta.shape)) if n != 1), beta.dim())]
-    return _choose(u) if leading == u.shape[: len(leading)] else None
+    shape = (*[1] * (u.dim() - 1 - beta.dim()), *beta.shape)  # as broadcasting aligns it
+    while shape and shape[-1] == 1:
+        shape = shape[:-1]
+    return _choose(u) if shape == u.shape[: len(shape)] else None
 
 
 def batched(function: Any, info: Any, in_dims: Any, u: Tensor, v: Tensor, beta: Tensor) -> tuple[Tensor, int]:

@@ -24,3 +24,10 @@ class BallNetwork(Network):
     def forward(self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None = None) -> Tensor:
         """Normal coordinates of the nodes ``(N, out_channels)``; for arguments see the layers."""
         return 2 * super().forward(x, edge_index, edge_weight)
+
+    def _enter(self, x: Features) -> Features:
+        v = super()._enter(x)
+        if self.input_beta is None:
+            return v
+        assert isinstance(v, Tensor)
+        return v / 2  # points of a hyperboloid come in normal coordinates

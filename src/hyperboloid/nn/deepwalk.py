@@ -76,6 +76,11 @@ class DeepWalk(ShallowEncoder):
         self.reset_parameters()
 
     @classmethod
+    def takes(cls) -> frozenset[str]:
+        """Its own settings."""
+        return frozenset({"dim", "walks", "walk_length", "window", "negatives"})
+
+    @classmethod
     def from_settings(cls, sizes: Sizes, settings: ModelSettings) -> DeepWalk:
         """The model that a training run asks for."""
         return cls(

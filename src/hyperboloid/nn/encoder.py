@@ -72,12 +72,19 @@ class Encoder(nn.Module):
     inductive: ClassVar[bool] = True
     #: whether its embeddings lie in hyperbolic space, and its layers have a curvature
     hyperbolic: ClassVar[bool] = True
+    #: whether it has a use for edge weights, or at least no other use for edges than to ignore them
+    edge_weights: ClassVar[bool] = True
     #: squared distances that its links may be decoded by
     distances: ClassVar[tuple[Distance, ...]] = ("intrinsic",)
 
     @classmethod
     def from_settings(cls, sizes: Sizes, settings: ModelSettings) -> Encoder:
         """The encoder that a training run asks for; each architecture picks what it has a use for."""
+        raise NotImplementedError
+
+    @classmethod
+    def takes(cls) -> frozenset[str]:
+        """Names in :class:`ModelSettings` that it has a use for."""
         raise NotImplementedError
 
     @property
@@ -99,17 +106,21 @@ class Encoder(nn.Module):
 
     def forward(self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None = None) -> Tensor:
         """Normal coordinates of the nodes ``(N, out_channels)``; for arguments see the layers."""
-        if self.input_beta is not None:
-            if not isinstance(x, Tensor):
-                raise InputError("features on a hyperboloid must be a dense tensor of points.")
-            x = Lorentz(self.input_beta).log0(x)
-        v: Features = x
+        v = self._enter(x)
         for i, conv in enumerate(self.convs):
             v = conv(v, edge_index, edge_weight)
             if self.last_activation or i + 1 < len(self.convs):
                 v = self.activation(v)
         assert isinstance(v, Tensor)
         return v
+
+    def _enter(self, x: Features) -> Features:
+        """The features as the first layer takes them."""
+        if self.input_beta is None:
+            return x
+        if not isinstance(x, Tensor):
+            raise InputError("features on a hyperboloid must be a dense tensor of points.")
+        return Lorentz(self.input_beta).log0(x)
 
 
 class Network(Encoder):
@@ -161,6 +172,12 @@ class Network(Encoder):
             curvature=Curvature(beta, trainable=train_beta) if self.hyperbolic else None,
             input_beta=input_beta,
         )
+
+    @classmethod
+    def takes(cls) -> frozenset[str]:
+        """The network's own settings and its layers'."""
+        own = {"dim", "layers", "activation", "last_activation", *cls.layer_settings}
+        return frozenset(own | ({"beta", "train_beta"} if cls.hyperbolic else set()))
 
     @classmethod
     def from_settings(cls, sizes: Sizes, settings: ModelSettings) -> Network:

@@ -82,3 +82,4 @@ class GAT(Network):
     conv = GATLayer
     layer_settings = ("heads", "bias", "dropout", "att_dropout", "drop_connect")
     hyperbolic = False
+    edge_weights = False

@@ -48,3 +48,4 @@ class GraphSAGE(Network):
 
     conv = SAGELayer
     hyperbolic = False
+    edge_weights = False

@@ -59,6 +59,11 @@ class PoincareEmbedding(ShallowEncoder):
         self.reset_parameters()
 
     @classmethod
+    def takes(cls) -> frozenset[str]:
+        """Its own settings."""
+        return frozenset({"dim", "beta", "negatives", "burn_in"})
+
+    @classmethod
     def from_settings(cls, sizes: Sizes, settings: ModelSettings) -> PoincareEmbedding:
         """The model that a training run asks for."""
         return cls(

@@ -16,10 +16,13 @@ from typing import Any
 
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
+from hyperboloid.nn.registry import get_model
+from hyperboloid.nn.shallow import ShallowEncoder
 from hyperboloid.training.checkpoint import write_json
 from hyperboloid.training.config import DTYPES, check_device
+from hyperboloid.training.journal import Journal
 from hyperboloid.training.many import Trial, Watcher, train_many
-from hyperboloid.training.selection import Journal, sweep_model
+from hyperboloid.training.selection import sweep_model
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.sweep import task_factory
 from hyperboloid.training.tasks import Task
@@ -57,6 +60,11 @@ class RunProtocol:
     epochs: int = Settings.epochs
     patience: int = Settings.patience
     dtype: str = "float32"
+
+    def limits(self, model: str) -> dict[str, int]:
+        """Epochs and patience for a model; shallow models have their own, for their epochs are of another kind."""
+        shallow = issubclass(get_model(model).load(), ShallowEncoder)
+        return {} if shallow else {"epochs": self.epochs, "patience": self.patience}
 
     def __post_init__(self) -> None:
         for name in ("tries", "seeds", "epochs"):
@@ -121,9 +129,8 @@ class Bench:
                 journal=work.journal,
                 watch=work.watched(watch),
                 dim=cell.dim,
-                epochs=protocol.epochs,
-                patience=protocol.patience,
                 masks=masks,
+                **protocol.limits(cell.model),
             )
         return self._line(
             cell,

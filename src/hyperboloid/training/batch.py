@@ -56,6 +56,11 @@ class Outcome:
     epochs: int
     done: bool
 
+    @property
+    def failed(self) -> bool:
+        """Whether no epoch had finite numbers, or none was scored."""
+        return self.best_epoch == 0
+
 
 def shape_of(settings: Settings) -> tuple[Any, ...]:
     """What models must have in common to be trained as one program."""
@@ -188,7 +193,8 @@ class Batch:
         logits = self._forward(self._state, self.task.part("val"), training=False)
         metric, loss = self.task.metrics(logits, "val"), self.task.losses(logits, "val")
         better = (metric > m["best"]) | ((metric == m["best"]) & (loss < m["best_loss"]))
-        better &= loss.isfinite() & (self._epoch - m["best_epoch"] <= self._limits[1])
+        epochs, patience = self._limits
+        better &= loss.isfinite() & (self._epoch - m["best_epoch"] <= patience) & (self._epoch <= epochs)
         m["best"].copy_(torch.where(better, metric, m["best"]))
         m["best_loss"].copy_(torch.where(better, loss, m["best_loss"]))
         m["best_epoch"].copy_(torch.where(better, self._epoch, m["best_epoch"]))

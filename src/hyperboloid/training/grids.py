@@ -32,21 +32,28 @@ def grid(model: str, task: str, dataset: str, tries: int | None = None, **given:
         model: name of the model.
         task: ``link`` or ``node``.
         dataset: name of the data set, whose scaling of features is kept.
-        tries: so many of them, chosen at random but the same for every model; None for all.
+        tries: so many of them for each distance; None for all.
         **given: settings that are the same in all, such as ``dim``.
+
+    Returns:
+        The settings in a random order that is the same for every model, so that any number of the first are a fair
+        sample.
     """
     line = get_model(model)
     base = default_settings(model, task, dataset, **given)
     if issubclass(line.load(), ShallowEncoder):
-        return [dataclasses.replace(base, lr=base.lr * factor) for factor in SHALLOW_FACTORS[:tries]]
-    points = list(itertools.product(LEARNING_RATES, DROPOUTS, PENALTIES))
-    if tries is not None and tries < len(points):
-        points = random.Random(0).sample(points, tries)
-    common: dict[str, Any] = {"activation": ACTIVATION[task], "scaling": base.scaling, "dim": base.dim, **given}
-    out = []
-    for distance in line.load().distances if task == "link" else ("intrinsic",):
-        for lr, p, penalty in points:
-            drops = {"drop_connect": p} if task == "link" else {"dropout": p, "att_dropout": p}
-            tried = {"lr": lr, "weight_decay": penalty, "distance": distance, **drops}
-            out.append(line.settle(Settings(**(common | tried | given))))
-    return out
+        factors = (1.0,) if "lr" in given else SHALLOW_FACTORS[:tries]
+        return [dataclasses.replace(base, lr=base.lr * factor) for factor in factors]
+    points: list[dict[str, Any]] = []
+    for lr, p, penalty in itertools.product(LEARNING_RATES, DROPOUTS, PENALTIES):
+        drops = {"drop_connect": p} if task == "link" else {"dropout": p, "att_dropout": p}
+        points.append({"lr": lr, "weight_decay": penalty, **drops} | given)
+    points = [dict(point) for point in dict.fromkeys(tuple(point.items()) for point in points)]
+    random.Random(0).shuffle(points)
+    common: dict[str, Any] = {"activation": ACTIVATION[task], "scaling": base.scaling, "dim": base.dim}
+    distances = line.load().distances if task == "link" and "distance" not in given else (base.distance,)
+    return [
+        line.settle(Settings(**(common | {"distance": distance} | point)))
+        for point in points[:tries]
+        for distance in distances
+    ]

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hyperboloid.errors import TrainingError
+from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.geometry import Curvature
 from hyperboloid.kernels import random_stream
 from hyperboloid.nn import Encoder
@@ -115,11 +115,17 @@ def start_training(model: str, task: Task, settings: Settings, seed: int) -> Tra
 
 def build_encoder(model: str, task: Task, settings: Settings, seed: int) -> Encoder:
     """The model at its start; the global generator is left as it was."""
+    if task.edge_weight is not None and not get_model(model).load().edge_weights:
+        raise InputError(f"{model} has no place for edge weights: leave them out, or choose another model.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         line = get_model(model)
         encoder = line.load().from_settings(task.sizes, line.settle(settings))
-    return encoder.to(task.device, task.dtype)
+    encoder = encoder.to(task.device, task.dtype)
+    for module in encoder.modules():
+        if isinstance(module, Curvature):  # a β rounded to float32 is not quite the one asked for
+            module.reset_parameters()
+    return encoder
 
 
 def _adam(encoder: Encoder, settings: Settings) -> torch.optim.Adam:

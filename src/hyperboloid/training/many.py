@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -35,7 +36,7 @@ class Trial:
 
     Attributes:
         outcome: its settings, seed and validation scores.
-        test: metric on the test part at the best epoch; None where it was not asked for.
+        test: metric on the test part at the best epoch; None where it was not asked for, or the model failed.
         state: parameters of the best epoch; None likewise.
         cut: whether it would have gone on, had there been time.
     """
@@ -80,7 +81,8 @@ def train_many(
         halving: stop the worse half of a batch now and then (:data:`RUNGS`).
         until: value of :func:`time.monotonic` at which to stop with the best so far.
         watch: is told how it goes.
-        save: is given the trials of each batch when it has ended.
+        save: is given trials as they end; with halving those of a whole batch together, because which of its models
+            go on depends on the others.
 
     Returns:
         One trial for each run, in their order; those that time did not suffice for are missing at the end.
@@ -99,10 +101,10 @@ def train_many(
             if time.monotonic() >= until:
                 break
             tell = None if watch is None else _told(watch, len(found), len(runs))
-            trials = train(model, task, [runs[i] for i in chunk], test, halving, until, tell)
+            if tell is not None:
+                tell(len(chunk), 0, 0.0)
+            trials = train(model, task, [runs[i] for i in chunk], test, halving, until, tell, save)
             found |= dict(zip(chunk, trials, strict=True))
-            if save is not None:
-                save(trials)
     return [found[i] for i in sorted(found)]
 
 
@@ -129,6 +131,7 @@ def _train_batch(
     halving: bool,
     until: float,
     tell: Tell | None,
+    save: Callable[[list[Trial]], None] | None,
 ) -> list[Trial]:
     """Train some models as one program; those out of patience leave it on the way."""
     batch = Batch(model, task, runs)
@@ -137,12 +140,16 @@ def _train_batch(
 
     def leave(indices: Sequence[int], late: bool = False) -> None:
         """Note down some models, and go on without them."""
-        outcomes, values = batch.outcomes, batch.metrics("test") if test and indices else None
+        outcomes, values = batch.outcomes, batch.metrics("test") if test and indices else []
+        left = {}
         for i in indices:
-            cut = late and not outcomes[i].done
-            found[place[i]] = (
-                Trial(outcomes[i], cut=cut) if values is None else Trial(outcomes[i], values[i], batch.state(i), cut)
-            )
+            trial = Trial(outcomes[i], cut=late and not outcomes[i].done)
+            if test and not outcomes[i].failed:
+                trial = dataclasses.replace(trial, test=values[i], state=batch.state(i))
+            left[place[i]] = trial
+        found.update(left)
+        if save is not None and not halving:
+            save(list(left.values()))
         stay = [i for i in range(len(batch)) if i not in set(indices)]
         place[:] = [place[i] for i in stay]
         if stay and indices:
@@ -151,7 +158,8 @@ def _train_batch(
     while place:
         batch.step()
         rung = halving and batch.epoch in RUNGS
-        if not rung and batch.epoch % LOOK_EVERY and time.monotonic() < until:
+        last = batch.epoch == runs[0][0].epochs
+        if not rung and not last and batch.epoch % LOOK_EVERY and time.monotonic() < until:
             continue
         outcomes = batch.outcomes
         if tell is not None:
@@ -165,7 +173,10 @@ def _train_batch(
             leave(sorted({*done, *by_score[: len(place) // 2]}))
         elif len(done) >= len(place) / 2:
             leave(done)
-    return [found[i] for i in range(len(runs))]
+    trials = [found[i] for i in range(len(runs))]
+    if save is not None and halving:
+        save(trials)
+    return trials
 
 
 def _train_alone(
@@ -176,6 +187,7 @@ def _train_alone(
     halving: bool,
     until: float,
     tell: Tell | None,
+    save: Callable[[list[Trial]], None] | None,
 ) -> list[Trial]:
     """Train one model that cannot be batched."""
     ((settings, seed),) = runs
@@ -191,11 +203,13 @@ def _train_alone(
     outcome = Outcome(
         settings, seed, best.metric, -best.negative_loss, training.best_epoch, training.epoch, training.done
     )
-    cut = not training.done and time.monotonic() >= until
-    if not test or not training.best_state:
-        return [Trial(outcome, cut=cut)]
-    training.encoder.load_state_dict(training.best_state)
-    return [Trial(outcome, training.score("test").metric, training.best_state, cut)]
+    trial = Trial(outcome, cut=not training.done and time.monotonic() >= until)
+    if test and training.best_state:
+        training.encoder.load_state_dict(training.best_state)
+        trial = dataclasses.replace(trial, test=training.score("test").metric, state=training.best_state)
+    if save is not None:
+        save([trial])
+    return [trial]
 
 
 def _masked(settings: Settings) -> int:
@@ -203,14 +217,21 @@ def _masked(settings: Settings) -> int:
     return sum(getattr(settings, name) > 0 for name in PER_MODEL)
 
 
+def _free_memory() -> int:
+    """Bytes, where the system tells; else what any computer has."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return 2 * 2**30
+
+
 def capacity(model: str, task: Task, settings: Settings) -> int:
     """How many models one batch should have."""
     if task.device.type != "cuda":
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-        # some twenty vectors for every pair that is decoded and for every neighbour
+        # some forty vectors for every pair that is decoded and for every neighbour, by measuring the largest models
         vectors = task.examples(0, 1).numel() + task.edge_index.size(1)
-        needed = 20 * vectors * settings.dim * torch.finfo(task.dtype).bits // 8
-        return int(max(1, min(MOST_ON_CPU, SHARE_OF_MEMORY * free // needed)))
+        needed = 40 * vectors * settings.dim * torch.finfo(task.dtype).bits // 8
+        return int(max(1, min(MOST_ON_CPU, SHARE_OF_MEMORY * _free_memory() // needed)))
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated(task.device)
     torch.cuda.reset_peak_memory_stats(task.device)

@@ -46,6 +46,13 @@ def check_names(given: Iterable[str]) -> None:
         raise InputError(f"There is no setting '{unknown[0]}'; the settings are: {', '.join(sorted(known))}.")
 
 
+def taken_settings(model: str) -> frozenset[str]:
+    """Names of the settings that a model has a use for, those of the training included."""
+    encoder = get_model(model).load()
+    training = {f.name for f in dataclasses.fields(Settings)} - {f.name for f in dataclasses.fields(ModelSettings)}
+    return encoder.takes() | training
+
+
 def default_settings(model: str, task: str, dataset: str, dim: int | None = None, **given: Any) -> Settings:
     """Settings for a run: what is given, else what was found best for this data set, else best on average.
 
@@ -54,7 +61,12 @@ def default_settings(model: str, task: str, dataset: str, dim: int | None = None
     and a model that has not been searched those of the model ``*``.
     """
     check_names(given)
-    fixed = get_model(model).fixed
+    fixed, encoder, taken = get_model(model).fixed, get_model(model).load(), taken_settings(model)
+    for name in given:
+        if name not in taken:
+            raise InputError(f"{model} has no use for the setting '{name}'; it has: {', '.join(sorted(taken))}.")
+    if given.get("distance", "intrinsic") not in encoder.distances:
+        raise InputError(f"{model} decodes links by the {' or '.join(encoder.distances)} distance only.")
     for name, value in fixed.items():
         if given.get(name, value) != value:
             raise InputError(f"{name} is {json.dumps(value)} in model '{model}': that is what makes it this model.")

@@ -18,11 +18,12 @@ from hyperboloid.nn.registry import get_model
 
 from .checkpoint import write_atomically, write_json
 from .config import Config, check_device
+from .journal import Journal
 from .loop import start_training
 from .many import Watcher, train_many
 from .runner import finish_run
-from .selection import Journal, Verdict, sweep_model
-from .settings import Settings, check_names, default_settings
+from .selection import Verdict, sweep_model
+from .settings import Settings, check_names, default_settings, taken_settings
 from .tasks import Score, Task, get_task
 
 
@@ -139,20 +140,20 @@ def sweep(
         get_model(model)
     graph = load_graph(dataset, data_dir=data_dir, features=features, labels=labels, weight=weight)
     name = str(dataset) if isinstance(dataset, (str, Path)) else graph.name
-    common = {"dim": dim, **settings}
+    given = {model: {"dim": dim} | _that_fit(settings, model) for model in models}
+    for setting in settings:
+        if not any(setting in own for own in given.values()):
+            raise InputError(f"None of the models has a use for the setting '{setting}'.")
+    chosen = {model: default_settings(model, task, graph.name, **given[model]) for model in models}
     configs = {
-        model: Config(
-            name, graph.checksum, task, model, default_settings(model, task, graph.name, **common), [split],
-            list(range(seeds)), dtype, device,
-        )
+        model: Config(name, graph.checksum, task, model, chosen[model], [split], list(range(seeds)), dtype, device)
         for model in models
-    }  # fmt: skip
+    }
     task_for = task_factory(graph, task, split, configs[models[0]].torch_dtype, device)
     for config in configs.values():
         task_for(config.settings)  # everything that can be wrong with the input shows here
-    folder = _open_folder(
-        Path(out), resume, {"dataset": name, "checksum": graph.checksum, "task": task, "split": split}
-    )
+    what = {"dataset": name, "checksum": graph.checksum, "task": task, "split": split, "dtype": dtype}
+    folder = _open_folder(Path(out), resume, what)
     journal = Journal(folder / "trials.jsonl")
 
     verdicts: list[Verdict] = []
@@ -160,7 +161,7 @@ def sweep(
     for left, model in zip(range(len(models), 0, -1), models, strict=True):
         share = (began + budget - time.monotonic()) / left
         watchers = None if watch is None else partial(watch, model)
-        options = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal, **common}
+        options = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal, **given[model]}
         try:
             verdicts.append(sweep_model(model, graph, task, task_for, budget=share, watch=watchers, **options))
         except InputError as error:  # a model that has no place for this graph, or no time
@@ -172,6 +173,15 @@ def sweep(
     _keep_best(found, configs[verdicts[0].model], graph, task_for)
     write_json(folder / "summary.json", found.as_json())
     return found
+
+
+def _that_fit(settings: dict[str, Any], model: str) -> dict[str, Any]:
+    """Those settings that a model has a use for."""
+    distances = get_model(model).load().distances
+    fit = {name: value for name, value in settings.items() if name in taken_settings(model)}
+    if fit.get("distance", distances[0]) not in distances:
+        del fit["distance"]
+    return fit
 
 
 def task_factory(graph: Graph, task: str, split: int, dtype: Any, device: str) -> Callable[[Settings], Task]:
@@ -193,9 +203,14 @@ def _open_folder(folder: Path, resume: bool, what: dict[str, Any]) -> Path:
     if folder.exists() and not resume:
         raise InputError(f"{folder} exists already: choose another --out, or go on with it by --resume.")
     if folder.exists():
-        there = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
-        if there != what:
-            raise InputError(f"{folder} holds something else than this sweep; choose another --out.")
+        if not path.is_file():
+            raise InputError(f"{folder} holds no sweep; choose another --out.")
+        there = json.loads(path.read_text(encoding="utf-8"))
+        for key, value in what.items():
+            if there.get(key) != value:
+                raise InputError(
+                    f"{folder} holds another sweep: its {key} is {there.get(key)}, not {value}; choose another --out."
+                )
         return folder
     try:
         folder.mkdir(parents=True)

@@ -65,6 +65,9 @@ class Task(ABC):
         return out
 
     def _set_graph(self, edge_index: Tensor, edge_weight: Tensor | None) -> None:
+        """The graph that messages may pass along; weights that are all 1 say nothing."""
+        if edge_weight is not None and bool((edge_weight == 1).all()):
+            edge_weight = None
         self.edge_index = edge_index.to(self.device)
         self.edge_weight = None if edge_weight is None else edge_weight.to(self.device, self.dtype)
 
