@@ -39,8 +39,10 @@ class _Display:
         self._progress.reset(self._run, total=config.settings.epochs, description=label)
 
     def epoch(self, training: Training, metrics: dict[str, Any]) -> None:
-        best = f"best val {training.task.metric} {training.best.metric:.4f} at epoch {training.best_epoch}"
-        self._progress.update(self._run, completed=training.epoch, note=f"loss {metrics['loss']:.3f}, {best}")
+        note = f"loss {metrics['loss']:.3f}"
+        if training.best_epoch:
+            note += f", best val {training.task.metric} {training.best.metric:.4f} at epoch {training.best_epoch}"
+        self._progress.update(self._run, completed=training.epoch, note=note)
 
     def finish(self, summary: dict[str, Any]) -> None:
         self._progress.advance(self._all)
@@ -74,16 +76,32 @@ class StageDisplay:
     def stage(self, name: str) -> Watcher:
         """A stage begins; what it is given tells how many settings are alive, and the best validation score."""
         self._progress.reset(self._stage, total=1, description=name, note="")
+        size = 0
 
         def tell(alive: int, epoch: int, best: float, finished: int, total: int) -> None:
-            note = f"{alive} alive of {total - finished}, epoch {epoch}, best validation {percent(best)} %"
-            self._progress.update(self._stage, completed=finished, total=total, note=note)
+            nonlocal size
+            size = alive if epoch == 0 else size
+            note = f"{alive} alive of {size} at once, {total - finished} to go"
+            if epoch:
+                note += f", epoch {epoch}, best validation {percent(best)} %"
+            self._progress.update(self._stage, completed=finished + size - alive, total=total, note=note)
 
         return tell
 
     def say(self, text: str) -> None:
         """A line that stays, above the bars."""
         self._progress.console.print(text, markup=False, highlight=False)
+
+
+def stage_lines(name: str) -> Watcher:
+    """A stage begins where there is no terminal: a line on stderr for each batch of models."""
+
+    def tell(alive: int, epoch: int, best: float, finished: int, total: int) -> None:
+        if epoch == 0:
+            text = f"{name}: {finished} of {total} done, now {alive} at once"
+            print(text, file=sys.stderr, flush=True)
+
+    return tell
 
 
 @contextmanager

@@ -25,7 +25,9 @@ def command(
     dim: Annotated[int, typer.Option(help="Width of the embeddings.")] = 16,
     seeds: Annotated[int, typer.Option(help="Fresh initialisations for the test.")] = 5,
     split: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
-    tries: Annotated[int | None, typer.Option(help="Settings per model.", show_default="the whole grid of 256")] = None,
+    tries: Annotated[
+        int | None, typer.Option(help="Settings per model and distance.", show_default="the grid of 256")
+    ] = None,
     halving: Annotated[bool, typer.Option(help="Stop the worse half of the search now and then.")] = True,
     budget: Annotated[str | None, typer.Option(help="Stop in time with the best so far: 90s, 10m, 2h.")] = None,
     epochs: Annotated[int | None, typer.Option(help="At most so many epochs.", show_default="2000")] = None,
@@ -54,10 +56,11 @@ def command(
 
     from hyperboloid.training.sweep import sweep
 
-    from .progress import stage_display
+    from .progress import stage_display, stage_lines
 
     try:
         with stage_display() as display:
+            begin = stage_lines if display is None else display.stage
             found = sweep(
                 graph,
                 task=task,
@@ -76,7 +79,7 @@ def command(
                 dtype=dtype,
                 out=out,
                 resume=resume,
-                watch=None if display is None else lambda model, stage: display.stage(f"{model}, {stage}"),
+                watch=lambda model, stage: begin(f"{model}, {stage}"),
                 **settings,
             )
     except KeyboardInterrupt as interrupt:
