@@ -250,8 +250,8 @@ def _remarks(rows: dict[str, dict[str, Tick]]) -> list[str]:
         f"it no longer does ({value(rows['κGCN'], 'agg_lorentz')}).",
         "LGCN minimises the squared Lorentzian distance only: in the squared intrinsic distance its mean exceeds the "
         f"minimum by {value(rows['LGCN'], 'agg_intrinsic')}.",
-        "All inside cells but the literal row's hold by construction: those operations are exp_0(f(log_0 x)) with f on the "
-        "tangent space of the origin; what is measured is rounding.",
+        "All inside cells but the literal row's hold by construction: those operations are exp_0(f(log_0 x)) with f on "
+        "the tangent space of the origin; what is measured is rounding.",
         "HGCN is aggregated at each node (Eq. 9) in the literal row, at the origin, as the published code does, in the "
         "other. HGNN's two rows join with the molecules.",
     ]
