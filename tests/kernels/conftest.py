@@ -3,16 +3,12 @@
 Without a GPU, Triton's kernels run in its interpreter; where there is one, `test_gpu.py` has them compiled instead.
 """
 
-import os
 from importlib.util import find_spec
 
 import pytest
 import torch
 
 from hyperboloid.kernels import use_backend
-
-if not torch.cuda.is_available():
-    os.environ["TRITON_INTERPRET"] = "1"  # read when triton is imported, which nothing has done yet
 
 
 @pytest.fixture(params=["reference", "cpu", "triton"])

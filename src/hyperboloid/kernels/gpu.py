@@ -147,7 +147,7 @@ class _Centroid(torch.autograd.Function):
     def vmap(info: Any, in_dims: Any, u: Tensor, weight: Tensor, beta: Tensor, adj: Adjacency) -> Any:
         """Mapped inputs bring the axis of models, the axis of length 1 that a single model has gives way to it."""
         moved = [
-            t.expand(info.batch_size, *t.shape[1:]) if dim is None else t.movedim(dim, 0).squeeze(1)
+            (t.expand(info.batch_size, *t.shape[1:]) if dim is None else t.movedim(dim, 0).squeeze(1)).contiguous()
             for t, dim in zip((u, weight, beta), in_dims, strict=False)
         ]
         outputs = _Centroid.apply(*moved, adj)

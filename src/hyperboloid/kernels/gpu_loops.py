@@ -63,7 +63,8 @@ def _pair(u, v):
     """Lengths, ‖u‖ − ‖v‖, (û − v̂)·max(‖u‖, ‖v‖), max(‖u‖, ‖v‖) and ‖û − v̂‖² of rows ``(R, D)``."""
     n_u, n_v = tl.sqrt(tl.sum(u * u, 1).to(tl.float64)), tl.sqrt(tl.sum(v * v, 1).to(tl.float64))
     d_n = tl.sum((u - v) * (u + v), 1).to(tl.float64) / tl.maximum(n_u + n_v, TINY)
-    slope = (d_n / tl.maximum(tl.minimum(n_u, n_v), TINY)).to(u.dtype)
+    short = tl.minimum(n_u, n_v)
+    slope = tl.where(short > TINY, d_n / tl.maximum(short, TINY), 0.0).to(u.dtype)  # 0 · ∞ is no number
     shorter = tl.where((n_u >= n_v)[:, None], v, u)
     turn = (u - v) - slope[:, None] * shorter
     longer = tl.maximum(tl.maximum(n_u, n_v), TINY)

@@ -1,0 +1,42 @@
+"""Chords and gyrovector differences of rows, by every backend, where single precision is hard put to it."""
+
+import pytest
+import torch
+
+from hyperboloid.geometry.chord import chord
+from hyperboloid.geometry.gyro import gyro_difference
+from hyperboloid.kernels import use_backend
+
+pytestmark = pytest.mark.usefixtures("backend")
+
+
+def rows(d, scale):
+    """Among random rows: the origin on either side and on both, coinciding points, one almost at the origin."""
+    generator = torch.Generator().manual_seed(d)
+    u, v = scale * torch.randn(2, 3, 8, d, generator=generator)
+    u[:, 0], v[:, 1], u[:, 2], v[:, 2] = 0, 0, 0, 0
+    v[:, 3] = u[:, 3]
+    u[:, 4] = 1e-12
+    return u, v, torch.tensor([[0.5], [1.0], [3.0]])
+
+
+@pytest.mark.parametrize("operation", [chord, gyro_difference])
+@pytest.mark.parametrize("d", [1, 5, 8, 16])
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 4.0])
+def test_single_precision_against_double(operation, d, scale):
+    inputs = rows(d, scale / d**0.5)
+    single = [t.clone().requires_grad_() for t in inputs]
+    out = operation(*single)
+    probe = torch.randn(out.shape, generator=torch.Generator().manual_seed(1))
+    ours = [out.detach(), *torch.autograd.grad((out * probe).sum(), single)]
+    with use_backend("reference"):
+        double = [t.double().requires_grad_() for t in inputs]
+        exact = operation(*double)
+        theirs = [exact.detach(), *torch.autograd.grad((exact * probe.double()).sum(), double)]
+    for name, a, b in zip(("value", "u", "v"), ours, theirs, strict=False):
+        assert torch.isfinite(a).all(), name
+        assert (a.double() - b).abs().max() <= 2e-5 * b.abs().max(), name
+    # the gradient in β is a sum that cancels where space is almost flat
+    assert (ours[3].double() - theirs[3]).abs().max() <= 2e-5 * max(
+        theirs[3].abs().max(), theirs[1].abs().max() * scale
+    )
