@@ -18,6 +18,7 @@ from hyperboloid.nn.settings import PER_MODEL
 from hyperboloid.nn.shallow import ShallowEncoder
 
 from .batch import Batch, Outcome, shape_of
+from .interrupt import held_interrupt
 from .loop import start_training
 from .settings import Settings
 from .tasks import Task
@@ -88,23 +89,32 @@ def train_many(
         One trial for each run, in their order; those that time did not suffice for are missing at the end.
     """
     found: dict[int, Trial] = {}
-    for group in _by_shape(runs):
-        task = task_for(runs[group[0]][0])
-        if not can_be_batched(model, runs[group[0]][0]):
-            chunks: Iterator[list[int]] = ([i] for i in group)
-            train = _train_alone
-        else:
-            size = capacity(model, task, max((runs[i][0] for i in group), key=_masked))
-            chunks = (group[k : k + size] for k in range(0, len(group), size))
-            train = _train_batch
-        for chunk in chunks:
-            if time.monotonic() >= until:
-                break
-            tell = None if watch is None else _told(watch, len(found), len(runs))
-            if tell is not None:
-                tell(len(chunk), 0, 0.0)
-            trials = train(model, task, [runs[i] for i in chunk], test, halving, until, tell, save)
-            found |= dict(zip(chunk, trials, strict=True))
+    with held_interrupt() as interrupted:
+
+        def late() -> bool:
+            """Whether time is up; an interrupt is raised here, where nothing is half done."""
+            if interrupted():
+                raise KeyboardInterrupt
+            return time.monotonic() >= until
+
+        for group in _by_shape(runs):
+            task = task_for(runs[group[0]][0])
+            if not can_be_batched(model, runs[group[0]][0]):
+                chunks: Iterator[list[int]] = ([i] for i in group)
+                train = _train_alone
+            else:
+                size = capacity(model, task, max((runs[i][0] for i in group), key=_masked))
+                chunks = (group[k : k + size] for k in range(0, len(group), size))
+                train = _train_batch
+            for chunk in chunks:
+                if late():
+                    break
+                tell = None if watch is None else _told(watch, len(found), len(runs))
+                if tell is not None:
+                    tell(len(chunk), 0, 0.0)
+                trials = train(model, task, [runs[i] for i in chunk], test, halving, late, tell, save)
+                found |= dict(zip(chunk, trials, strict=True))
+        late()  # an interrupt that came during the last epoch
     return [found[i] for i in sorted(found)]
 
 
@@ -129,7 +139,7 @@ def _train_batch(
     runs: Sequence[tuple[Settings, int]],
     test: bool,
     halving: bool,
-    until: float,
+    late: Callable[[], bool],
     tell: Tell | None,
     save: Callable[[list[Trial]], None] | None,
 ) -> list[Trial]:
@@ -138,12 +148,12 @@ def _train_batch(
     place = list(range(len(runs)))  # of each model of the batch among the runs
     found: dict[int, Trial] = {}
 
-    def leave(indices: Sequence[int], late: bool = False) -> None:
+    def leave(indices: Sequence[int], cut: bool = False) -> None:
         """Note down some models, and go on without them."""
         outcomes, values = batch.outcomes, batch.metrics("test") if test and indices else []
         left = {}
         for i in indices:
-            trial = Trial(outcomes[i], cut=late and not outcomes[i].done)
+            trial = Trial(outcomes[i], cut=cut and not outcomes[i].done)
             if test and not outcomes[i].failed:
                 trial = dataclasses.replace(trial, test=values[i], state=batch.state(i))
             left[place[i]] = trial
@@ -159,15 +169,15 @@ def _train_batch(
         batch.step()
         rung = halving and batch.epoch in RUNGS
         last = batch.epoch == runs[0][0].epochs
-        if not rung and not last and batch.epoch % LOOK_EVERY and time.monotonic() < until:
+        cut = late()
+        if not rung and not last and batch.epoch % LOOK_EVERY and not cut:
             continue
         outcomes = batch.outcomes
         if tell is not None:
             tell(len(place), batch.epoch, max(o.val for o in outcomes))
         done = [i for i, o in enumerate(outcomes) if o.done]
-        late = time.monotonic() >= until
-        if late or len(done) == len(place):
-            leave(range(len(place)), late)
+        if cut or len(done) == len(place):
+            leave(range(len(place)), cut)
         elif rung and len(place) > 1:
             by_score = sorted(range(len(place)), key=lambda i: (outcomes[i].val, -outcomes[i].val_loss))
             leave(sorted({*done, *by_score[: len(place) // 2]}))
@@ -185,7 +195,7 @@ def _train_alone(
     runs: Sequence[tuple[Settings, int]],
     test: bool,
     halving: bool,
-    until: float,
+    late: Callable[[], bool],
     tell: Tell | None,
     save: Callable[[list[Trial]], None] | None,
 ) -> list[Trial]:
@@ -193,7 +203,7 @@ def _train_alone(
     ((settings, seed),) = runs
     training = start_training(model, task, settings, seed)
     try:
-        while not training.done and time.monotonic() < until:
+        while not training.done and not late():
             training.step()
             if tell is not None:
                 tell(1, training.epoch, training.best.metric)
@@ -203,7 +213,7 @@ def _train_alone(
     outcome = Outcome(
         settings, seed, best.metric, -best.negative_loss, training.best_epoch, training.epoch, training.done
     )
-    trial = Trial(outcome, cut=not training.done and time.monotonic() >= until)
+    trial = Trial(outcome, cut=not training.done and late())
     if test and training.best_state:
         training.encoder.load_state_dict(training.best_state)
         trial = dataclasses.replace(trial, test=training.score("test").metric, state=training.best_state)
