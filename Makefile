@@ -36,6 +36,7 @@ wheel: .venv/test-installed
 
 bench: .venv/test-installed
 	$(BIN)/python benchmarks/epoch.py
+	$(BIN)/python benchmarks/models.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
