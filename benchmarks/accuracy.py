@@ -2,7 +2,7 @@
 
     HYPERBOLOID_DATA=… python benchmarks/accuracy.py --runs runs/accuracy --out results/lgcn.jsonl
 
-Finished runs are not repeated. The settings were chosen on validation scores (benchmarks/search_defaults.py); the test
+Finished runs are not repeated. The settings were chosen on validation scores (see results/README.md); the test
 scores here are those of each run's best validation epoch.
 """
 
