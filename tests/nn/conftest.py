@@ -22,6 +22,11 @@ class Example(NamedTuple):
     dense: Tensor
 
 
+@pytest.fixture(autouse=True)
+def _seed():
+    torch.manual_seed(0)
+
+
 @pytest.fixture(params=["unweighted", "weighted"])
 def example(request) -> Example:
     pairs = [(0, 0), (3, 1), (2, 1), (1, 2), (0, 3), (5, 4), (4, 5), (6, 5), (2, 6), (5, 0), (6, 1), (0, 6)]

@@ -36,11 +36,6 @@ def model(name, *values, marks=()):
 every_model = pytest.mark.parametrize("name", [model(name) for name in MODELS])
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
 def build(name, sizes=None, **settings):
     """The model with its fixed settings, in float64."""
     line = MODELS[name]

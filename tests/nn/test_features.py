@@ -7,12 +7,6 @@ from hyperboloid.kernels import random_stream
 from hyperboloid.nn import LGCNConv, SparseFeatures, TangentLinear
 from hyperboloid.nn.features import compress
 
-
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
 EDGES = torch.randint(30, (2, 90), generator=torch.Generator().manual_seed(1))
 
 

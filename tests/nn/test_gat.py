@@ -11,24 +11,11 @@ from hyperboloid.nn import GAT, GATLayer, SparseFeatures
 from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.settings import ModelSettings
 
-N, K, D = 8, 5, 6
+from .helpers import K, N, features, randomize
+
+D = 6
 #: outputs and heads: one, several whose outputs are concatenated, several whose outputs are averaged
 HEADS = [(6, 1), (6, 2), (6, 3), (6, 4), (7, 3), (2, 3)]
-
-
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
-def randomize(module):
-    for p in module.double().parameters():
-        p.data.normal_()
-    return module
-
-
-def features(n=N, k=K):
-    return torch.randn(n, k, dtype=torch.float64)
 
 
 def untouched(layer, in_channels, out_channels, heads=1, bias=True):

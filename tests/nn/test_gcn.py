@@ -10,22 +10,7 @@ from hyperboloid.nn import GCN, GCNLayer, SparseFeatures
 from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.settings import ModelSettings
 
-N, K, D = 8, 5, 4
-
-
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
-def randomize(module):
-    for p in module.double().parameters():
-        p.data.normal_()
-    return module
-
-
-def features(n=N, k=K):
-    return torch.randn(n, k, dtype=torch.float64)
+from .helpers import D, K, N, features, randomize
 
 
 def untouched(layer, in_channels, out_channels, bias=True):

@@ -14,31 +14,14 @@ from hyperboloid.nn import HGCN, HGCNConv
 from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.settings import ModelSettings
 
-N, K, D = 8, 5, 4
+from .helpers import D, K, N, features, randomize
+
 mp.dps = 30
 MEANS = ["tangent", "origin", "centroid", "frechet"]
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
-def randomize(module):
-    """Parameters in float64, all different from their start, but for β as it was asked for."""
-    module.double().reset_parameters()  # β as float64 holds it
-    for name, p in module.named_parameters():
-        if not name.endswith("raw"):
-            p.data.normal_(0, 0.5)
-    return module
-
-
 def layer(in_channels=K, out_channels=D, **options):
     return randomize(HGCNConv(in_channels, out_channels, **options))
-
-
-def features(n=N, k=K):
-    return torch.randn(n, k, dtype=torch.float64)
 
 
 # ---- the textbook, one point at a time, with 30 digits: in float64 the ambient maps lose half of theirs

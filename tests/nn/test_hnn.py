@@ -10,30 +10,13 @@ from hyperboloid.nn import HNN, HGCNConv, HNNLayer, SparseFeatures
 from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.settings import ModelSettings
 
-N, K, D = 8, 5, 4
+from .helpers import D, K, N, features, randomize
+
 EDGES = torch.tensor([[0, 1, 2], [1, 2, 0]])
-
-
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
-def randomize(module):
-    """Parameters in float64, all different from their start, but for β as it was asked for."""
-    module.double().reset_parameters()  # β as float64 holds it
-    for name, p in module.named_parameters():
-        if not name.endswith("raw"):
-            p.data.normal_(0, 0.4)
-    return module
 
 
 def layer(in_channels=K, out_channels=D, **options):
     return randomize(HNNLayer(in_channels, out_channels, **options))
-
-
-def features(n=N, k=K):
-    return torch.randn(n, k, dtype=torch.float64)
 
 
 def on_the_ball(conv, v, beta):

@@ -12,29 +12,11 @@ from hyperboloid.nn import KGCN, KGCNConv
 from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.settings import ModelSettings
 
-N, K, D = 8, 5, 4
-
-
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
-def randomize(module):
-    """Parameters in float64, all different from their start, but for β as it was asked for."""
-    module.double().reset_parameters()  # β as float64 holds it
-    for name, p in module.named_parameters():
-        if not name.endswith("raw"):
-            p.data.normal_(0, 0.4)
-    return module
+from .helpers import D, K, N, features, randomize
 
 
 def layer(in_channels=K, out_channels=D, **options):
     return randomize(KGCNConv(in_channels, out_channels, **options))
-
-
-def features(n=N, k=K):
-    return torch.randn(n, k, dtype=torch.float64)
 
 
 # ---- the plain computation on the ball, by geoopt

@@ -15,11 +15,6 @@ from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.settings import ModelSettings
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
 def example(n=40, k=6):
     return torch.randn(n, k), torch.randint(n, (2, 3 * n))
 

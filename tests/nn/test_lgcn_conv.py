@@ -12,11 +12,6 @@ from hyperboloid.nn import LGCNConv
 N, K, D = 8, 5, 4
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
 def layer(in_channels=K, out_channels=D, *, spread=50, **options):
     """A layer in float64 whose attention has left its near-uniform start."""
     conv = LGCNConv(in_channels, out_channels, **options).double()

@@ -10,23 +10,9 @@ from hyperboloid.nn import MLP, LinearLayer, SparseFeatures
 from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.settings import ModelSettings
 
-N, K, D = 8, 5, 4
+from .helpers import D, K, N, features, randomize
+
 EDGES = torch.tensor([[0, 1, 2], [1, 2, 0]])
-
-
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
-def randomize(module):
-    for p in module.double().parameters():
-        p.data.normal_()
-    return module
-
-
-def features(n=N, k=K):
-    return torch.randn(n, k, dtype=torch.float64)
 
 
 @pytest.mark.parametrize("bias", [True, False])

@@ -10,11 +10,6 @@ N = 60
 KINDS = ["dropout", "att_dropout", "drop_connect"]
 
 
-@pytest.fixture(autouse=True)
-def _seed():
-    torch.manual_seed(0)
-
-
 def example(**options):
     conv = LGCNConv(20, 16, **options)
     conv.att.weight.data *= 30

@@ -23,6 +23,10 @@ Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of th
 DataDir = Annotated[
     Path | None, typer.Option(help="Where the named data sets lie (default: $HYPERBOLOID_DATA, then the cache).")
 ]
+Task = Annotated[str, typer.Option(help="What to learn: link or node.")]
+Epochs = Annotated[int | None, typer.Option(help="At most so many epochs.", show_default="2000")]
+Device = Annotated[str, typer.Option(help="cpu or cuda.")]
+Dtype = Annotated[str, typer.Option(help="float32 or float64.")]
 Json = Annotated[bool, typer.Option("--json", help="End with one JSON object on the last line of stdout.")]
 
 #: More runs than anyone has time for: a slip of the fingers.

@@ -12,7 +12,20 @@ import typer
 
 from hyperboloid.errors import InputError
 
-from .options import DataDir, Features, GraphArgument, Json, Labels, Weight, percent, settings_from
+from .options import (
+    DataDir,
+    Device,
+    Dtype,
+    Epochs,
+    Features,
+    GraphArgument,
+    Json,
+    Labels,
+    Task,
+    Weight,
+    percent,
+    settings_from,
+)
 
 if TYPE_CHECKING:
     from hyperboloid.training.sweep import Sweep
@@ -20,7 +33,7 @@ if TYPE_CHECKING:
 
 def command(
     graph: GraphArgument,
-    task: Annotated[str, typer.Option(help="What to learn: link or node.")] = "link",
+    task: Task = "link",
     models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")] = "lgcn,hgcn,gcn,gat",
     dim: Annotated[int, typer.Option(help="Width of the embeddings.")] = 16,
     seeds: Annotated[int, typer.Option(help="Fresh initialisations for the test.")] = 5,
@@ -30,13 +43,13 @@ def command(
     ] = None,
     halving: Annotated[bool, typer.Option(help="Stop the worse half of the search now and then.")] = True,
     budget: Annotated[str | None, typer.Option(help="Stop in time with the best so far: 90s, 10m, 2h.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="At most so many epochs.", show_default="2000")] = None,
+    epochs: Epochs = None,
     features: Features = None,
     labels: Labels = None,
     weight: Weight = None,
     data_dir: DataDir = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    device: Device = "cpu",
+    dtype: Dtype = "float32",
     out: Annotated[Path | None, typer.Option(help="Folder.", show_default="a new one below runs/")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the sweep in --out.")] = False,
     set_: Annotated[

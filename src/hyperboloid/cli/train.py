@@ -13,10 +13,14 @@ from hyperboloid.errors import InputError
 from .options import (
     MOST,
     DataDir,
+    Device,
+    Dtype,
+    Epochs,
     Features,
     GraphArgument,
     Json,
     Labels,
+    Task,
     Weight,
     numbers,
     percent,
@@ -27,10 +31,10 @@ from .options import (
 
 def command(
     graph: GraphArgument,
-    task: Annotated[str, typer.Option(help="What to learn: link or node.")] = "link",
+    task: Task = "link",
     model: Annotated[str, typer.Option(help="Which model.")] = "lgcn",
     dim: Annotated[int | None, typer.Option(help="Width of the embeddings.", show_default="the data set's")] = None,
-    epochs: Annotated[int | None, typer.Option(help="At most so many epochs.", show_default="2000")] = None,
+    epochs: Epochs = None,
     seeds: Annotated[int, typer.Option(help="Number of initialisations.")] = 1,
     seed: Annotated[int, typer.Option(help="The first initialisation's seed.")] = 0,
     split: Annotated[str, typer.Option(help="Seed of the split; 0-4 or 0,3 for several.")] = "0",
@@ -38,8 +42,8 @@ def command(
     labels: Labels = None,
     weight: Weight = None,
     data_dir: DataDir = None,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    dtype: Annotated[str, typer.Option(help="float32 or float64.")] = "float32",
+    device: Device = "cpu",
+    dtype: Dtype = "float32",
     out: Annotated[Path | None, typer.Option(help="The run folder.", show_default="a new one below runs/")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the unfinished runs of --out.")] = False,
     set_: Annotated[

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from typing import Any
+
+from torch import Tensor
 
 from hyperboloid.geometry import Curvature
 
-from .conv import check_probabilities
 from .encoder import Network
-from .features import Features, drop_features
-from .graph_input import GraphInput
+from .features import Features
 from .linear import GyroLinear
+from .mlp import LinearLayer
 
 
-class HNNLayer(nn.Module):
+class HNNLayer(LinearLayer):
     r"""One layer :math:`(W \otimes v) \oplus b`, without its activation: HGCN's transformation and no aggregation.
 
     It is called like a convolution, ignores the graph, and takes and gives normal coordinates of the hyperboloid.
@@ -23,42 +24,20 @@ class HNNLayer(nn.Module):
         out_channels: width of the output.
         beta: curvature −1/β of this layer to start from.
         train_beta: learn β.
-        bias: translate by b.
-        dropout: probability of dropping an input feature.
-        drop_connect: probability of dropping an entry of W.
-
-    Shapes:
-        - input: nodes ``(N, in_channels)``, sparse :class:`SparseFeatures`, or None for one-hot features
-        - output: ``(N, out_channels)``
+        **common: arguments of :class:`LinearLayer`, whose shapes hold too.
     """
 
-    per_model = ("dropout",)
+    linear = GyroLinear
 
     def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        *,
-        beta: float = 1.0,
-        train_beta: bool = True,
-        bias: bool = True,
-        dropout: float = 0.0,
-        drop_connect: float = 0.0,
+        self, in_channels: int, out_channels: int, *, beta: float = 1.0, train_beta: bool = True, **common: Any
     ) -> None:
-        super().__init__()
-        check_probabilities(dropout=dropout, drop_connect=drop_connect)
-        self.dropout = dropout
+        super().__init__(in_channels, out_channels, **common)
         self.curvature = Curvature(beta, trainable=train_beta)
-        self.lin = GyroLinear(in_channels, out_channels, bias=bias, drop_connect=drop_connect)
 
-    def reset_parameters(self) -> None:
-        """Start again: Xavier weights, zero bias, the β asked for."""
-        self.curvature.reset_parameters()
-        self.lin.reset_parameters()
-
-    def forward(self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None = None) -> Tensor:
-        """Transform each node by itself; see the class for shapes."""
-        out: Tensor = self.lin(drop_features(x, self.dropout, self.training), self.curvature())
+    def transform(self, x: Features) -> Tensor:
+        """(W ⊗ v) ⊕ b."""
+        out: Tensor = self.lin(x, self.curvature())
         return out
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import ClassVar
+
 from torch import Tensor, nn
 
 from .conv import check_probabilities
@@ -27,6 +30,8 @@ class LinearLayer(nn.Module):
     """
 
     per_model = ("dropout",)
+    #: the linear map
+    linear: ClassVar[Callable[..., nn.Module]] = TangentLinear
 
     def __init__(
         self,
@@ -40,15 +45,20 @@ class LinearLayer(nn.Module):
         super().__init__()
         check_probabilities(dropout=dropout, drop_connect=drop_connect)
         self.dropout = dropout
-        self.lin = TangentLinear(in_channels, out_channels, bias=bias, drop_connect=drop_connect)
+        self.lin = type(self).linear(in_channels, out_channels, bias=bias, drop_connect=drop_connect)
 
     def reset_parameters(self) -> None:
-        """Start again: Xavier weights, zero bias."""
-        self.lin.reset_parameters()
+        """Start again: initial weights, zero bias, the β asked for where there is one."""
+        for part in self.children():
+            part.reset_parameters()  # type: ignore[operator]
 
     def forward(self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None = None) -> Tensor:
         """Transform each node by itself; see the class for shapes."""
-        out: Tensor = self.lin(drop_features(x, self.dropout, self.training))
+        return self.transform(drop_features(x, self.dropout, self.training))
+
+    def transform(self, x: Features) -> Tensor:
+        """W v + b."""
+        out: Tensor = self.lin(x)
         return out
 
 
