@@ -64,10 +64,11 @@ def test_times():
         parse_time("10")
 
 
-def test_interrupted_and_resumed(cli, tmp_path):
+def test_interrupted_and_resumed(cli, take_interrupts, tmp_path):
     words = ["sweep", "karate", "--models", "gcn,gat", "--dim", "4", "--tries", "40", "--seeds", "2", "--out", "s"]
     command = [sys.executable, "-m", "hyperboloid", *words]
-    running = subprocess.Popen(command, cwd=tmp_path, env=os.environ | {"OMP_NUM_THREADS": "1"}, stderr=subprocess.PIPE)
+    env = os.environ | {"OMP_NUM_THREADS": "1"}
+    running = subprocess.Popen(command, cwd=tmp_path, env=env, preexec_fn=take_interrupts, stderr=subprocess.PIPE)
     trials = tmp_path / "s" / "trials.jsonl"
     deadline = time.monotonic() + 60
     while not trials.exists() and time.monotonic() < deadline:

@@ -107,12 +107,7 @@ EPOCHS = 150
 LONG = ("train", "karate", "--dim", "4", "--epochs", str(EPOCHS), "--set", f"patience={EPOCHS}", "--out", "run")
 
 
-def take_interrupts():
-    """A test runner may have its children ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def test_ctrl_c_leaves_a_run_that_resumes_exactly(cli, tmp_path):
+def test_ctrl_c_leaves_a_run_that_resumes_exactly(cli, take_interrupts, tmp_path):
     env = os.environ | {"OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "hyperboloid", *LONG]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
