@@ -146,9 +146,11 @@ def test_what_time_cut_short_is_trained_again_when_a_sweep_is_resumed(tmp_path):
     common = {"models": ["gcn"], "seeds": 2, "dim": 3, "tries": 3, "halving": False, "patience": 40}
     hurried = sweep("karate", **common, budget=2.0, out=tmp_path / "s")
     assert not hurried.verdicts[0].complete
+    assert "more time may change the order" in hurried.advice
     resumed = sweep("karate", **common, out=tmp_path / "s", resume=True)
     whole = sweep("karate", **common, out=tmp_path / "whole")
     assert resumed.verdicts[0].complete
+    assert "more time" not in resumed.advice
     assert resumed.verdicts[0].tested == whole.verdicts[0].tested
 
 

@@ -51,9 +51,11 @@ class Sweep:
 
     @property
     def advice(self) -> str:
-        """One or two sentences: which model, and whether hyperbolic space helps."""
+        """A few sentences: which model, whether that is certain, and whether hyperbolic space helps."""
         best = self.verdicts[0]
         text = f"Validation prefers {best.model}: test {self.metric} {_percent(best)}."
+        if not all(v.complete for v in self.verdicts):
+            text += " The budget cut the training short, so more time may change the order."
         rivals = [v for v in self.verdicts if v.hyperbolic != best.hyperbolic]
         if not rivals:
             return text
