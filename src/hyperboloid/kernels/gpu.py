@@ -27,29 +27,26 @@ def _tile(d: int, most: int) -> int:
     return max(1, min(most, 1024 // _block(d)))
 
 
-def _values(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, out: Tensor) -> Tensor:
-    """Run a forward kernel over rows ``(…, d)``."""
+def _over_rows(kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor) -> None:
+    """Run a kernel over the rows of u ``(…, d)``; β belongs to equally many rows each."""
     rows, d = u.numel() // u.size(-1), u.size(-1)
     if rows:
         tile = _tile(d, 32)
-        kernel[(-(-rows // tile),)](
-            u.contiguous(), v.contiguous(), beta, out, rows, rows // beta.numel(), d, BLOCK_R=tile, BLOCK_D=_block(d)
-        )
+        kernel[(-(-rows // tile),)](*tensors, rows, rows // beta.numel(), d, BLOCK_R=tile, BLOCK_D=_block(d))
+
+
+def _values(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, out: Tensor) -> Tensor:
+    """Run a forward kernel over rows ``(…, d)``."""
+    _over_rows(kernel, u, beta, u.contiguous(), v.contiguous(), beta, out)
     return out
 
 
 def _gradients(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
     """Run a backward kernel over rows ``(…, d)``."""
-    rows, d = u.numel() // u.size(-1), u.size(-1)
     u, v = u.contiguous(), v.contiguous()
     grad_u, grad_v = torch.empty_like(u), torch.empty_like(v)
     by_row = torch.zeros(u.shape[:-1], dtype=torch.float64, device=u.device)
-    if rows:
-        tile = _tile(d, 32)
-        kernel[(-(-rows // tile),)](
-            u, v, beta, grad.contiguous(), grad_u, grad_v, by_row, rows, rows // beta.numel(), d,
-            BLOCK_R=tile, BLOCK_D=_block(d),
-        )  # fmt: skip
+    _over_rows(kernel, u, beta, u, v, beta, grad.contiguous(), grad_u, grad_v, by_row)
     return grad_u, grad_v, _held(by_row.view(beta.numel(), -1).sum(1), beta)
 
 
@@ -82,12 +79,7 @@ class Rows:
 def _polar(u: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
     """1/‖u‖ and sinh r of rows ``(M, N, d)``, both ``(M, N)`` and double."""
     inverse, sinh = (torch.empty(u.shape[:-1], dtype=torch.float64, device=u.device) for _ in range(2))
-    rows, d = inverse.numel(), u.size(-1)
-    if rows:
-        tile = _tile(d, 32)
-        loops.polar[(-(-rows // tile),)](
-            u, beta, inverse, sinh, rows, rows // beta.numel(), d, BLOCK_R=tile, BLOCK_D=_block(d)
-        )
+    _over_rows(loops.polar, u, beta, u, beta, inverse, sinh)
     return inverse, sinh
 
 
