@@ -97,6 +97,7 @@ def train_many(
                 raise KeyboardInterrupt
             return time.monotonic() >= until
 
+        how = _How(test, halving, late, save)
         for group in _by_shape(runs):
             task = task_for(runs[group[0]][0])
             if not can_be_batched(model, runs[group[0]][0]):
@@ -112,13 +113,23 @@ def train_many(
                 tell = None if watch is None else _told(watch, len(found), len(runs))
                 if tell is not None:
                     tell(len(chunk), 0, 0.0)
-                trials = train(model, task, [runs[i] for i in chunk], test, halving, late, tell, save)
+                trials = train(model, task, [runs[i] for i in chunk], how, tell)
                 found |= dict(zip(chunk, trials, strict=True))
         late()  # an interrupt that came during the last epoch
     return [found[i] for i in sorted(found)]
 
 
 Tell = Callable[[int, int, float], None]
+
+
+@dataclass(frozen=True)
+class _How:
+    """What :func:`train_many` was asked for, and whether time is up."""
+
+    test: bool
+    halving: bool
+    late: Callable[[], bool]
+    save: Callable[[list[Trial]], None] | None
 
 
 def _told(watch: Watcher, finished: int, total: int) -> Tell:
@@ -134,14 +145,7 @@ def _by_shape(runs: Sequence[tuple[Settings, int]]) -> list[list[int]]:
 
 
 def _train_batch(
-    model: str,
-    task: Task,
-    runs: Sequence[tuple[Settings, int]],
-    test: bool,
-    halving: bool,
-    late: Callable[[], bool],
-    tell: Tell | None,
-    save: Callable[[list[Trial]], None] | None,
+    model: str, task: Task, runs: Sequence[tuple[Settings, int]], how: _How, tell: Tell | None
 ) -> list[Trial]:
     """Train some models as one program; those out of patience leave it on the way."""
     batch = Batch(model, task, runs)
@@ -150,16 +154,16 @@ def _train_batch(
 
     def leave(indices: Sequence[int], cut: bool = False) -> None:
         """Note down some models, and go on without them."""
-        outcomes, values = batch.outcomes, batch.metrics("test") if test and indices else []
+        outcomes, values = batch.outcomes, batch.metrics("test") if how.test and indices else []
         left = {}
         for i in indices:
             trial = Trial(outcomes[i], cut=cut and not outcomes[i].done)
-            if test and not outcomes[i].failed:
+            if how.test and not outcomes[i].failed:
                 trial = dataclasses.replace(trial, test=values[i], state=batch.state(i))
             left[place[i]] = trial
         found.update(left)
-        if save is not None and not halving:
-            save(list(left.values()))
+        if how.save is not None and not how.halving:
+            how.save(list(left.values()))
         stay = [i for i in range(len(batch)) if i not in set(indices)]
         place[:] = [place[i] for i in stay]
         if stay and indices:
@@ -167,9 +171,9 @@ def _train_batch(
 
     while place:
         batch.step()
-        rung = halving and batch.epoch in RUNGS
+        rung = how.halving and batch.epoch in RUNGS
         last = batch.epoch == runs[0][0].epochs
-        cut = late()
+        cut = how.late()
         if not rung and not last and batch.epoch % LOOK_EVERY and not cut:
             continue
         outcomes = batch.outcomes
@@ -184,26 +188,19 @@ def _train_batch(
         elif len(done) >= len(place) / 2:
             leave(done)
     trials = [found[i] for i in range(len(runs))]
-    if save is not None and halving:
-        save(trials)
+    if how.save is not None and how.halving:
+        how.save(trials)
     return trials
 
 
 def _train_alone(
-    model: str,
-    task: Task,
-    runs: Sequence[tuple[Settings, int]],
-    test: bool,
-    halving: bool,
-    late: Callable[[], bool],
-    tell: Tell | None,
-    save: Callable[[list[Trial]], None] | None,
+    model: str, task: Task, runs: Sequence[tuple[Settings, int]], how: _How, tell: Tell | None
 ) -> list[Trial]:
     """Train one model that cannot be batched."""
     ((settings, seed),) = runs
     training = start_training(model, task, settings, seed)
     try:
-        while not training.done and not late():
+        while not training.done and not how.late():
             training.step()
             if tell is not None:
                 tell(1, training.epoch, training.best.metric)
@@ -213,12 +210,12 @@ def _train_alone(
     outcome = Outcome(
         settings, seed, best.metric, -best.negative_loss, training.best_epoch, training.epoch, training.done
     )
-    trial = Trial(outcome, cut=not training.done and late())
-    if test and training.best_state:
+    trial = Trial(outcome, cut=not training.done and how.late())
+    if how.test and training.best_state:
         training.encoder.load_state_dict(training.best_state)
         trial = dataclasses.replace(trial, test=training.score("test").metric, state=training.best_state)
-    if save is not None:
-        save([trial])
+    if how.save is not None:
+        how.save([trial])
     return [trial]
 
 
