@@ -9,9 +9,11 @@ import torch
 
 from hyperboloid import InputError
 from hyperboloid.graphs import load_graph
+from hyperboloid.training.batch import Outcome
 from hyperboloid.training.experiment import load
 from hyperboloid.training.grids import grid
 from hyperboloid.training.journal import Journal
+from hyperboloid.training.many import Trial
 from hyperboloid.training.selection import JUDGED_BY, SEARCH_SEED, SELECTION_SEED, sweep_model
 from hyperboloid.training.sweep import sweep, task_factory
 
@@ -155,7 +157,7 @@ def test_what_time_cut_short_is_trained_again_when_a_sweep_is_resumed(tmp_path):
 
 
 def test_models_without_a_place_for_the_graph_are_left_out_with_the_reason(tmp_path):
-    graph = dataclasses.replace(load_graph("karate"))
+    graph = load_graph("karate")
     weighted = dataclasses.replace(graph, edge_weight=torch.full((graph.edge_index.size(1),), 2.0))
     found = sweep(weighted, models=["gcn", "gat"], seeds=1, out=tmp_path / "s", **QUICK)
     assert [v.model for v in found.verdicts] == ["gcn"]
@@ -173,8 +175,14 @@ def test_advice_names_the_rival_of_the_other_geometry(tmp_path):
     assert f"{gap:+.1f} points" in found.advice
 
 
-def test_a_journal_without_a_file_keeps_trials_in_memory(tmp_path):
-    assert Journal(None).read("search", "gcn", []) == []
+def test_a_journal_without_a_file_keeps_trials_in_memory():
+    journal, settings = Journal(None), grid("gcn", "link", "cora", 2, dim=8)
+    trial = Trial(Outcome(settings[0], 3, 0.9, 0.4, 7, 20, True), 0.8)
+    journal.add("search", "gcn", [trial])
+    runs = [(s, 3) for s in settings]
+    assert journal.read("search", "gcn", runs) == [trial]
+    assert journal.missing("search", "gcn", runs) == runs[1:]
+    assert journal.missing("test", "gcn", runs) == runs
 
 
 @pytest.mark.parametrize(
