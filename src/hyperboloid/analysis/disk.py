@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,9 @@ import torch
 from torch import Tensor
 
 from hyperboloid.geometry import Lorentz, PoincareBall
-from hyperboloid.training.checkpoint import write_atomically
 from hyperboloid.training.experiment import Run
+
+from .style import plain, save_figure
 
 
 def disk_coordinates(v: Tensor, beta: float) -> Tensor:
@@ -71,18 +71,11 @@ def draw_disk(run: Run, path: Path) -> None:
     _scatter(axes, points, run, size)
     summary = run.summary
     axes.set_title(
-        f"{run.config.model} on {_plain(run.config.dataset)}, {run.config.task}: test {run.task.metric} "
+        f"{run.config.model} on {plain(run.config.dataset)}, {run.config.task}: test {run.task.metric} "
         f"{100 * summary['test']:.1f} %, d = {v.size(1)}, β = {beta:.2f}",
         fontsize=11,
     )
-    picture = io.BytesIO()
-    figure.savefig(picture, format=path.suffix.removeprefix("."))
-    write_atomically(path, picture.getvalue())
-
-
-def _plain(text: str) -> str:
-    """Text in which matplotlib finds no formula."""
-    return text.replace("$", r"\$")
+    save_figure(figure, path)
 
 
 def _scatter(axes: Any, points: np.ndarray, run: Run, size: float) -> None:
@@ -99,5 +92,5 @@ def _scatter(axes: Any, points: np.ndarray, run: Run, size: float) -> None:
     for number in sorted(set(labels.tolist()), key=lambda c: -(labels == c).sum()):
         chosen = labels == number
         name, colour = (names[number], f"C{number % 10}") if number >= 0 else ("unlabelled", "0.7")
-        axes.scatter(*points[chosen].T, color=colour, s=size, label=_plain(name), zorder=2, linewidths=0)
+        axes.scatter(*points[chosen].T, color=colour, s=size, label=plain(name), zorder=2, linewidths=0)
     axes.legend(loc="lower right", markerscale=max(1.0, 4 / size**0.5), fontsize=8, frameon=False)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hyperboloid.training.checkpoint import write_atomically
+from hyperboloid.analysis.style import GREY, dress, new_figure, save_figure
 
 from .board import Board, Score
 from .cells import ABLATION_DIM, ABLATION_MODELS, DATASETS, DIMS, MODELS, cells
@@ -26,7 +25,6 @@ SHORT = {
     "graphsage": "graph\nsage",
 }
 COLOURS = ("#a6611a", "#dfa03f", "#3fa796", "#01556a")  # by dimension, low to high
-GREY = "0.5"
 #: A measured mark stands a little to the left of its printed one, so that neither hides the other.
 MAIN_SHIFT, ABLATION_SHIFT = 0.035, 0.1
 
@@ -42,27 +40,15 @@ def draw_tables(measured: Board, printed: Board, folder: Path) -> list[Path]:
     ):
         for suffix in ("png", "svg"):
             path = folder / f"{name}.{suffix}"
-            write_atomically(path, _drawn(figure, suffix))
+            save_figure(figure, path)
             written.append(path)
     return written
 
 
-def _drawn(figure: Any, suffix: str) -> bytes:
-    """The same numbers give the same bytes: no date, no random names."""
-    import matplotlib
-
-    picture = io.BytesIO()
-    with matplotlib.rc_context({"svg.hashsalt": "hyperboloid"}):
-        figure.savefig(picture, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
-    return picture.getvalue()
-
-
 def _main_table(task: str, measured: Board, printed: Board) -> Any:
     """Table 4 or 5: a panel for each graph in the order of δ, the models side by side, the dimensions as colours."""
-    from matplotlib.figure import Figure
-
     delta = printed_tables()["delta_avg"]
-    figure = Figure(figsize=(15, 9), dpi=110, layout="constrained")
+    figure = new_figure(15, 9)
     panels = figure.subplots(2, 3).flat
     for axes, dataset in zip(panels, sorted(DATASETS, key=lambda d: delta[d]), strict=True):
         for k, dim in enumerate(DIMS):
@@ -81,10 +67,8 @@ def _main_table(task: str, measured: Board, printed: Board) -> Any:
 
 def _ablation(measured: Board, printed: Board) -> Any:
     """Table 6: a panel for each graph and task."""
-    from matplotlib.figure import Figure
-
     datasets = list(dict.fromkeys(cell.dataset for cell in cells("ablation")))
-    figure = Figure(figsize=(15, 8), dpi=110, layout="constrained")
+    figure = new_figure(15, 8)
     panels = figure.subplots(2, len(datasets))
     models = ["hgcn", "hgcn_c", *(m for m in reversed(ABLATION_MODELS) if not m.startswith("hgcn"))]
     for row, task in zip(panels, TASKS, strict=True):
@@ -117,11 +101,7 @@ def _series(axes: Any, shift: float, scores: Sequence[Score | None], colour: str
 def _dress(axes: Any, names: Sequence[str], title: str) -> None:
     axes.set_xticks(range(len(names)), names, fontsize=8)
     axes.set_xlim(-0.6, len(names) - 0.4)
-    axes.set_title(title, fontsize=10)
-    axes.grid(axis="y", color="0.92")
-    axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    dress(axes, title)
 
 
 def _title(dataset: str, task: str) -> str:

@@ -1,0 +1,45 @@
+"""One style for every picture, and one way to a file."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+from hyperboloid.training.checkpoint import write_atomically
+
+#: From dark to light in a fixed order, so that they stay apart in black and white.
+COLOURS = ("#01556a", "#a6611a", "#3fa796", "#dfa03f")
+GREY = "0.5"
+
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure of so many inches."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), dpi=110, layout="constrained")
+
+
+def dress(axes: Any, title: str) -> None:
+    """Title, faint horizontal lines behind the data, no frame above and on the right."""
+    axes.set_title(title, fontsize=10)
+    axes.grid(axis="y", color="0.92")
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a PNG or SVG file, as the name says; the same picture gives the same bytes: no date, no random names."""
+    import matplotlib
+
+    suffix = path.suffix.removeprefix(".")
+    picture = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "hyperboloid"}):
+        figure.savefig(picture, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
+    write_atomically(path, picture.getvalue())
+
+
+def plain(text: str) -> str:
+    """Text in which matplotlib finds no formula."""
+    return text.replace("$", r"\$")
