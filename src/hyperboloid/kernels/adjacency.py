@@ -12,6 +12,64 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from hyperboloid.errors import InputError
 
+#: A row with more entries than this is cut into pieces.
+PIECE = 1024
+
+
+class Side(NamedTuple):
+    """Rows (or columns) as the kernels take them: in pieces of bounded length, so that no hub is one worker's alone.
+
+    Attributes:
+        ptr: ``(num + 1,)`` where each row starts.
+        other: ``(E,)`` the column of each entry.
+        pieces: ``(P, 3)`` row, start and end of each piece; first those of long rows.
+        hubs: ``(H, 3)`` each long row, its first piece and the one after its last.
+    """
+
+    ptr: Tensor
+    other: Tensor
+    pieces: Tensor
+    hubs: Tensor
+
+    @property
+    def in_hubs(self) -> int:
+        """How many pieces belong to long rows."""
+        return self.pieces.size(0) - (self.ptr.numel() - 1 - self.hubs.size(0))
+
+    @classmethod
+    def cut(cls, ptr: Tensor, other: Tensor, kind: torch.dtype) -> Side:
+        """Rows as they start, in pieces; indices become ``kind``."""
+        length = ptr.diff()
+        long, short = (length > PIECE).nonzero().squeeze(1), (length <= PIECE).nonzero().squeeze(1)
+        count = (length[long] + PIECE - 1) // PIECE
+        last = count.cumsum(0)
+        owner = torch.repeat_interleave(long, count)
+        place = torch.arange(owner.numel(), device=ptr.device) - torch.repeat_interleave(last - count, count)
+        start = ptr[owner] + PIECE * place
+        pieces = torch.stack([owner, start, torch.minimum(start + PIECE, ptr[owner + 1])], dim=1)
+        whole = torch.stack([short, ptr[short], ptr[short + 1]], dim=1)
+        hubs = torch.stack([long, last - count, last], dim=1)
+        return cls(*(t.to(kind).contiguous() for t in (ptr, other, torch.cat([pieces, whole]), hubs)))
+
+
+class Index(NamedTuple):
+    """A graph as the kernels take it; indices are int32 where they fit.
+
+    Attributes:
+        rows, columns: its two sides.
+        entry: ``(E,)`` the place of each column's entries among the rows'.
+        target: ``(E,)`` the row of each of the rows' entries.
+        symmetric: whether every entry (i, j) has its (j, i): rows and columns are then the same lists.
+        looped: whether every row has its own node among its columns.
+    """
+
+    rows: Side
+    columns: Side
+    entry: Tensor
+    target: Tensor
+    symmetric: bool
+    looped: bool
+
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:
@@ -74,6 +132,22 @@ class Adjacency:
         order = torch.argsort(self.col, stable=True)
         counts = torch.bincount(self.col, minlength=self.num_cols)
         return torch.cat([counts.new_zeros(1), counts.cumsum(0)]), self.row[order], order
+
+    @cached_property
+    def index(self) -> Index:
+        """As the kernels take it."""
+        colptr, row, entry = self.transposed
+        largest = max(self.num_rows, self.num_cols, self.col.numel())
+        kind = torch.int32 if largest < 2**31 else torch.int64
+        loops = torch.bincount(self.row[self.row == self.col], minlength=self.num_rows)
+        return Index(
+            Side.cut(self.rowptr, self.col, kind),
+            Side.cut(colptr, row, kind),
+            entry.to(kind),
+            self.row.to(kind),
+            symmetric=torch.equal(self.rowptr, colptr) and torch.equal(self.col, row),
+            looped=self.num_rows == self.num_cols and bool((loops > 0).all()),
+        )
 
     def sort_weights(self, edge_weight: Tensor) -> Tensor:
         """Weights ``(num_given,)`` of the edge list in the order of the entries ``(E,)``; added self loops get 1."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from importlib.util import find_spec
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 import torch
 from torch import Tensor
 
+from hyperboloid.errors import InputError
 from hyperboloid.geometry.rows import RowKernels, offer
 
 from . import reference
 from .adjacency import Adjacency
+from .fused import fused_aggregate
 
 Backend = Literal["reference", "cpu", "triton"]
 
@@ -32,15 +35,20 @@ def use_backend(name: Backend) -> Iterator[None]:
         _forced.reset(token)
 
 
-def _backend(t: Tensor) -> Backend:
-    """Which backend takes this."""
-    if torch.compiler.is_compiling():  # a compiler needs operations that it can see into
+def chosen_backend(t: Tensor) -> Backend:
+    """Which backend takes this: the one asked for by :func:`use_backend` or ``HYPERBOLOID_BACKEND``, or the fastest."""
+    if torch.compiler.is_compiling():  # a compiler needs operations that it can see into, or that are registered
         return "reference"
-    forced = _forced.get()
-    if forced is not None:
-        return forced
-    if t.dtype not in (torch.float32, torch.float64):
-        return "reference"
+    forced = _forced.get() or os.environ.get("HYPERBOLOID_BACKEND")
+    if forced:
+        if forced not in get_args(Backend):
+            raise InputError(f"HYPERBOLOID_BACKEND must be one of {', '.join(get_args(Backend))}, not '{forced}'.")
+        return cast(Backend, forced)
+    return fast_backend(t) if t.dtype in (torch.float32, torch.float64) else "reference"
+
+
+def fast_backend(t: Tensor) -> Backend:
+    """The fastest backend where ``t`` lies."""
     if t.device.type == "cpu":
         return "cpu"
     return "triton" if t.device.type == "cuda" and _has_triton() else "reference"
@@ -53,15 +61,10 @@ def _has_triton() -> bool:
 
 def _implementation(name: str, t: Tensor) -> Any:
     """The function called ``name`` of the backend that takes ``t``."""
-    backend = _backend(t)
-    if backend == "cpu":
+    if chosen_backend(t) == "cpu":
         from . import cpu
 
         return getattr(cpu, name)
-    if backend == "triton":
-        from . import gpu
-
-        return getattr(gpu, name, None) or getattr(reference, name)
     return getattr(reference, name)
 
 
@@ -72,7 +75,7 @@ def _rows() -> RowKernels:
     return gpu.Rows()
 
 
-offer(lambda t: _rows() if _backend(t) == "triton" else None)
+offer(lambda t: _rows() if chosen_backend(t) == "triton" else None)
 
 
 def lorentz_attention(
@@ -94,20 +97,53 @@ def lorentz_attention(
     return out
 
 
-def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
-    """Centroid of every row's neighbours (Eq. 16).
+def lorentz_aggregate(
+    u: Tensor,
+    adj: Adjacency,
+    beta: Tensor,
+    weight: Tensor | None = None,
+    *,
+    attention: tuple[Tensor, Tensor] | None = None,
+    keep: Tensor | None = None,
+) -> Tensor:
+    """Centroid of every row's neighbours, with weights w_ij · softmax_j(−d_L²(a_i, a_j)) (Eq. 16, 19, 20).
+
+    One operation, that writes nothing per edge but numbers. Half-precision inputs are computed in float32.
 
     Args:
         u: normal coordinates of the columns ``(num_cols, d)``.
         adj: the graph.
         beta: scalar.
-        weight: non-negative weight of each entry ``(E,)``; only ratios within a row matter.
+        weight: non-negative weight of each entry ``(E,)``; only ratios within a row matter; None for equal ones.
+        attention: attention features of the rows ``(num_rows, a)`` and of the columns ``(num_cols, a)``, normal
+            coordinates, the same tensor twice if they are the same; None for no attention.
+        keep: which entries take part ``(E,)``; None for all.
 
     Returns:
         Normal coordinates of the rows ``(num_rows, d)``; a row without weight gives the origin.
     """
+    if u.dtype in (torch.float16, torch.bfloat16):
+        u, beta = u.float(), beta.float()
+        if attention is not None:
+            query, key = attention
+            attention = (key.float(),) * 2 if query is key else (query.float(), key.float())
+    if _is_fused(u):
+        return fused_aggregate(u, adj, beta, weight, attention, keep)
+    if attention is not None:
+        alpha = lorentz_attention(*attention, adj, beta, keep=keep)
+        weight = alpha if weight is None else alpha * weight
+    else:
+        weight = u.new_ones(adj.row.shape) if weight is None else weight
+        weight = weight if keep is None else weight * keep
     out: Tensor = _implementation("lorentz_aggregate", u)(u, adj, beta, weight)
     return out
+
+
+def _is_fused(u: Tensor) -> bool:
+    """Float32 is computed in double precision inside, in one operation; float64 takes the forms that cannot cancel."""
+    if u.dtype != torch.float32 or fast_backend(u) == "reference":
+        return False
+    return torch.compiler.is_compiling() or chosen_backend(u) != "reference"
 
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:

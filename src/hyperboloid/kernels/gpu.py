@@ -1,20 +1,24 @@
-"""The GPU backend: the kernels of `gpu_loops.py` as differentiable operations with a leading axis of models.
-
-Under :func:`torch.func.vmap` that axis is the mapped one, so a batch of models is one launch.
-"""
+"""The GPU backend: launches of the kernels in `gpu_rows.py` and `gpu_aggregate.py`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
+import triton.language as tl
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from hyperboloid.geometry.numerics import max_chord
 from hyperboloid.geometry.rows import Gradients
 
-from . import gpu_loops as loops
-from .adjacency import Adjacency
+from . import gpu_aggregate as kernels
+from . import gpu_rows as loops
+from .adjacency import Index, Side
+
+#: Most entries, or neighbours of a node, that a program takes at a time, and room for all their coordinates; measured.
+TAKEN, ENTRY_ROOM, PIECE_ROOM = 32, 2048, 512
+#: Squared distances are cut off here, as in `geometry`.
+CAP = max_chord(torch.float32) ** 2
 
 
 def _block(d: int) -> int:
@@ -22,17 +26,19 @@ def _block(d: int) -> int:
     return max(1, 1 << (d - 1).bit_length())
 
 
-def _tile(d: int, most: int) -> int:
-    """How many vectors of d coordinates a program takes at a time."""
-    return max(1, min(most, 1024 // _block(d)))
+def _tile(d: int, most: int, room: int = 1024) -> int:
+    """How many vectors of d coordinates a program takes at a time, of which it has ``room`` for all coordinates."""
+    return max(1, min(most, room // _block(d)))
 
 
-def _over_rows(kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor) -> None:
+def _over_rows(kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor, **constants: Any) -> None:
     """Run a kernel over the rows of u ``(…, d)``; β belongs to equally many rows each."""
-    rows, d = u.numel() // u.size(-1), u.size(-1)
+    rows, d = u.numel() // max(u.size(-1), 1), u.size(-1)
     if rows:
         tile = _tile(d, 32)
-        kernel[(-(-rows // tile),)](*tensors, rows, rows // beta.numel(), d, BLOCK_R=tile, BLOCK_D=_block(d))
+        kernel[(-(-rows // tile),)](
+            *tensors, rows, rows // beta.numel(), d, BLOCK_R=tile, BLOCK_D=_block(d), **constants
+        )
 
 
 def _values(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, out: Tensor) -> Tensor:
@@ -76,77 +82,152 @@ class Rows:
         return _gradients(loops.gyro_backward, u, v, beta, grad)
 
 
-def _polar(u: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
-    """1/‖u‖ and sinh r of rows ``(M, N, d)``, both ``(M, N)`` and double."""
-    inverse, sinh = (torch.empty(u.shape[:-1], dtype=torch.float64, device=u.device) for _ in range(2))
-    _over_rows(loops.polar, u, beta, u, beta, inverse, sinh)
-    return inverse, sinh
+def _polar(t: Tensor, beta: Tensor, count: int) -> Tensor:
+    """``count`` double scalars of each row ``(M, N, d)``: 4 of points, 2 of attention features."""
+    out = torch.empty(*t.shape[:-1], count, dtype=torch.float64, device=t.device)
+    _over_rows(kernels.polar, t, beta, t, beta, out, POINTS=count == 4)
+    return out
 
 
-def _blocks(adj: Adjacency, d: int) -> dict[str, int]:
-    """Neighbours that a program takes at a time, about as many as a row has, and its threads."""
-    usual = max(4, min(32, _block(adj.col.numel() // max(adj.num_rows, 1))))
-    tile = _tile(d, usual)
-    return {"BLOCK_E": tile, "BLOCK_D": _block(d), "num_warps": max(1, min(4, tile * _block(d) // 256))}
+class _Call:
+    """What the kernels of one call share; tensors that are not there are replaced by one that is."""
+
+    def __init__(self, u: Tensor, beta: Tensor, weight: Tensor | None, keep: Tensor | None, index: Index) -> None:
+        self.u, self.beta, self.index = u.contiguous(), beta.contiguous(), index
+        self.given = (u if weight is None else weight, u if keep is None else keep.view(torch.uint8))
+        self.steps = tuple(0 if t is None else t.stride(0) for t in (weight, keep))
+        self.kind = {"WEIGHT": weight is not None, "KEEP": keep is not None}
+        self.models, self.cols, self.d = u.shape
+        self.num_rows, self.entries = index.rows.ptr.size(0) - 1, index.target.size(0)
+        self.sizes = (self.num_rows, self.cols, self.entries)
+
+    def wide(self, *shape: int) -> Tensor:
+        """Room for doubles ``(M, …)``."""
+        return torch.empty(self.models, *shape, dtype=torch.float64, device=self.u.device)
+
+    def widths(self, name: str, width: int) -> dict[str, Any]:
+        """A width that is compiled in, and the type of the numbers that places in such a matrix fit into."""
+        largest = width * max(self.num_rows, self.cols)
+        return {name: width, f"BLOCK_{name}": _block(width), "INDEX": tl.int32 if largest < 2**31 else tl.int64}
+
+    def by_entries(self, kernel: Any, *args: Any, **constants: Any) -> None:
+        """Run a kernel over all entries, evenly."""
+        tile = _tile(max(constants.get("BLOCK_A", 1), constants.get("BLOCK_D", 1)), TAKEN, ENTRY_ROOM)
+        if self.entries:
+            kernel[(-(-self.entries // tile), self.models)](*args, BLOCK_E=tile, **constants, num_warps=1)
+
+    def by_pieces(self, kernel: Any, side: Side, *args: Any, **constants: Any) -> None:
+        """Run a kernel over the pieces of rows or columns; a program takes about as many neighbours as a row has."""
+        usual = max(4, min(TAKEN, _block(self.entries // max(side.ptr.size(0) - 1, 1))))
+        tile = _tile(max(constants.get("BLOCK_A", 1), constants.get("BLOCK_D", 1)), usual, PIECE_ROOM)
+        if side.pieces.size(0):
+            kernel[(side.pieces.size(0), self.models)](*args, BLOCK_E=tile, **constants, num_warps=1)
+
+    def by_hubs(self, kernel: Any, side: Side, *args: Any, **constants: Any) -> None:
+        """Run a kernel over the rows or columns in several pieces."""
+        if side.hubs.size(0):
+            kernel[(side.hubs.size(0), self.models)](*args, **constants, num_warps=1)
 
 
-class _Centroid(torch.autograd.Function):
-    @staticmethod
-    def forward(u: Tensor, weight: Tensor, beta: Tensor, adj: Adjacency) -> tuple[Tensor, ...]:
-        u, weight = u.contiguous(), weight.contiguous()
-        models, cols, d = u.shape
-        out = u.new_empty(models, adj.num_rows, d)
-        n = torch.empty(out.shape, dtype=torch.float64, device=u.device)
-        size, gap, top = (torch.empty(out.shape[:2], dtype=n.dtype, device=n.device) for _ in range(3))
-        if out.numel():
-            loops.centroid_forward[(adj.num_rows, models)](
-                u, *_polar(u, beta), weight, beta, adj.rowptr, adj.col, out, n, size, gap, top,
-                adj.num_rows, cols, adj.col.numel(), d, **_blocks(adj, d),
-            )  # fmt: skip
-        return out, n, size, gap, top
+def aggregate(
+    u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Tensor | None, keep: Tensor | None,
+    index: Index,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """See :func:`hyperboloid.kernels.fused.aggregate`."""
+    call = _Call(u, beta, weight, keep, index)
+    points, key_polar, query_polar = _polar(call.u, call.beta, 4), call.wide(0, 2), call.wide(0, 2)
+    score = u.new_empty(call.models, call.entries if key is not None else 0)
+    if key is not None:
+        key = key.contiguous()
+        key_polar = _polar(key, call.beta, 2)
+        rows = key, key_polar
+        if query is not None:
+            query = query.contiguous()
+            rows = query, query_polar = query, _polar(query, call.beta, 2)
+        call.by_entries(
+            kernels.scores, *rows, key, key_polar, call.beta, index.target, index.rows.other, score, *call.sizes,
+            CAP=CAP, **call.widths("A", key.size(-1)),
+        )  # fmt: skip
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        *tensors, ctx.adj = inputs
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.save_for_backward(*tensors, *output[1:])
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        u, weight, beta, n, size, gap, top = ctx.saved_tensors
-        adj: Adjacency = ctx.adj
-        u, weight = u.contiguous(), weight.contiguous()
-        models, cols, d = u.shape
-        grad_space, grad_gap, grad_root = (torch.empty_like(t) for t in (n, gap, gap))
-        grad_weight, grad_u = torch.empty_like(weight), torch.empty_like(u)
-        by_column = torch.empty(models, cols, dtype=torch.float64, device=u.device)
-        shapes = (adj.num_rows, cols, adj.col.numel(), d)
-        blocks = _blocks(adj, d)
-        if grad.numel():
-            loops.centroid_backward_rows[(adj.num_rows, models)](
-                u, *_polar(u, beta), beta, adj.rowptr, adj.col, n, size, gap, top, grad.contiguous(),
-                grad_space, grad_gap, grad_weight, grad_root, *shapes, **blocks,
-            )  # fmt: skip
-        if grad_u.numel():
-            loops.centroid_backward_cols[(cols, models)](
-                u, weight, beta, *adj.transposed, n, top, grad_space, grad_gap, grad_u, by_column, *shapes, **blocks
-            )
-        grad_beta = by_column.sum(1) + grad_root.sum(1) / (2 * beta.double().sqrt())
-        return grad_u, grad_weight, _held(grad_beta, beta), None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, u: Tensor, weight: Tensor, beta: Tensor, adj: Adjacency) -> Any:
-        """Mapped inputs bring the axis of models, the axis of length 1 that a single model has gives way to it."""
-        moved = [
-            (t.expand(info.batch_size, *t.shape[1:]) if dim is None else t.movedim(dim, 0).squeeze(1)).contiguous()
-            for t, dim in zip((u, weight, beta), in_dims, strict=False)
-        ]
-        outputs = _Centroid.apply(*moved, adj)
-        return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
+    side, widths = index.rows, call.widths("D", call.d)
+    out = u.new_empty(call.models, call.num_rows, call.d)
+    space, state = call.wide(call.num_rows, call.d), call.wide(call.num_rows, 3)
+    parts = call.wide(side.in_hubs, call.d), call.wide(side.in_hubs, 3)
+    # a score is never above 0, and that of the node itself is 0
+    shift = any(call.kind.values()) or (key is not None and not index.looped)
+    call.by_pieces(
+        kernels.centroids, side, call.u, points, call.beta, score, *call.given, side.pieces, side.other,
+        out, space, state, *parts, *call.sizes, side.in_hubs, *call.steps,
+        ATTENTION=key is not None, SHIFT=shift, **call.kind, **widths,
+    )  # fmt: skip
+    del widths["INDEX"]
+    results = (out, space, state, call.num_rows, side.in_hubs)
+    call.by_hubs(kernels.merge_centroids, side, *parts, side.hubs, call.beta, *results, **widths)
+    return out, space, state, score, points, key_polar, query_polar
 
 
-def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
-    """See :func:`hyperboloid.kernels.lorentz_aggregate`."""
-    out: Tensor = _Centroid.apply(u.unsqueeze(0), weight.unsqueeze(0), beta.reshape(1), adj)[0]
-    return out.squeeze(0)
+def aggregate_backward(
+    grad: Tensor, u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Tensor | None,
+    keep: Tensor | None, index: Index, needed: list[Tensor], to_weight: bool,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """See :func:`hyperboloid.kernels.fused.aggregate_backward`."""
+    call = _Call(u, beta, weight, keep, index)
+    space, state, score, points, key_polar, query_polar = needed
+    widths, grad = call.widths("D", call.d), grad.contiguous()
+    q, to_gap = torch.empty_like(space), call.wide(call.num_rows)
+    by_row, by_column = call.wide(call.num_rows, 2).zero_(), call.wide(call.cols, 2).zero_()
+    _over_rows(kernels.row_gradients, grad, call.beta, grad, space, state, call.beta, q, to_gap, by_row)
+    pair = u.new_empty(call.models, call.entries, 2)
+    grad_weight = u.new_empty(call.models, call.entries if to_weight else 0)
+    call.by_entries(
+        kernels.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target, index.rows.other,
+        pair, grad_weight, *call.sizes, *call.steps,
+        CAP=CAP, ATTENTION=key is not None, GRAD_WEIGHT=to_weight, **call.kind, **widths,
+    )  # fmt: skip
+
+    grad_query, grad_key = u.new_empty(0), u.new_empty(0)
+    if key is not None:
+        columns = rows = key.contiguous(), key_polar
+        grad_key = torch.empty_like(columns[0])
+        if query is not None:
+            rows = query.contiguous(), query_polar
+            grad_query = torch.empty_like(rows[0])
+            _pull_features(call, "row", rows, columns, pair, grad_query, by_row)
+            _pull_features(call, "column", columns, rows, pair, grad_key, by_column)
+        elif index.symmetric:
+            _pull_features(call, "both", columns, columns, pair, grad_key, by_row)
+        else:
+            _pull_features(call, "row", columns, columns, pair, grad_key, by_row)
+            _pull_features(call, "column", columns, columns, pair, grad_key, by_column, add=True)
+
+    side, grad_u = index.columns, torch.empty_like(call.u)
+    parts = call.wide(side.in_hubs, call.d), call.wide(side.in_hubs)
+    call.by_pieces(
+        kernels.pull_points, side, call.u, points, call.beta, q, to_gap, pair, side.pieces, side.other, index.entry,
+        grad_u, by_column, *parts, *call.sizes, side.in_hubs, **widths,
+    )  # fmt: skip
+    del widths["INDEX"]
+    results = (call.u, points, call.beta, grad_u, by_column, call.cols, side.in_hubs)
+    call.by_hubs(kernels.merge_points, side, *parts, side.hubs, *results, **widths)
+
+    square = call.beta.double()
+    row_sums, column_sums = by_row.sum(1), by_column.sum(1)
+    grad_beta = (row_sums[:, 1] + column_sums.sum(1)) / (2 * square) + row_sums[:, 0] / (2 * square.sqrt())
+    return grad_u, grad_query, grad_key, _held(grad_beta, beta), grad_weight
+
+
+def _pull_features(
+    call: _Call, role: str, mine: tuple[Tensor, Tensor], others: tuple[Tensor, Tensor], pair: Tensor, grad: Tensor,
+    by_node: Tensor, *, add: bool = False,
+) -> None:  # fmt: skip
+    """Gradient in the attention features of rows, columns, or nodes that are both; ``add`` to what is there."""
+    side, a = call.index.columns if role == "column" else call.index.rows, mine[0].size(-1)
+    widths, kind = call.widths("A", a), {"ROLE": role, "ADD": add}
+    parts = call.wide(side.in_hubs, a), call.wide(side.in_hubs, 2)
+    call.by_pieces(
+        kernels.pull_features, side, *mine, *others, call.beta, pair, side.pieces, side.other, call.index.entry,
+        grad, by_node, *parts, mine[0].size(1), others[0].size(1), call.entries, side.in_hubs, **kind, **widths,
+    )  # fmt: skip
+    del widths["INDEX"]
+    results = (*mine, call.beta, grad, by_node, mine[0].size(1), side.in_hubs)
+    call.by_hubs(kernels.merge_features, side, *parts, side.hubs, *results, **kind, **widths)

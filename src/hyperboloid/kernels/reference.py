@@ -49,7 +49,7 @@ def row_normalize(weight: Tensor, adj: Adjacency) -> Tensor:
 
 
 def lorentz_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
-    """See :func:`hyperboloid.kernels.lorentz_aggregate`."""
+    """See :func:`hyperboloid.kernels.lorentz_aggregate`, here for weights alone."""
     return centroid(
         u,
         weight,

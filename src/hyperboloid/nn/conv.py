@@ -88,6 +88,25 @@ class HyperbolicConv(nn.Module):
         """Mean of each row's neighbours ``(num_rows, d)``."""
         return self._mean(target, u, adj, beta, weight)
 
+    def attend(
+        self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, keep: Tensor | None, given: Tensor | None
+    ) -> Tensor:
+        """Mean of each row's neighbours ``(num_rows, d)``, weighted by :meth:`weights` times the given ones.
+
+        A layer whose attention and mean are one operation overrides this.
+
+        Args:
+            target, u, adj, beta, keep: as :meth:`weights` has them.
+            given: edge weights ``(E,)``, or None.
+        """
+        return self.aggregate(target, u, adj, beta, self._weighted(target, u, adj, beta, keep, given))
+
+    def _weighted(
+        self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, keep: Tensor | None, given: Tensor | None
+    ) -> Tensor:
+        weight = self.weights(target, u, adj, beta, keep)
+        return weight if given is None else weight * given
+
     def forward(
         self,
         x: Features | tuple[Features, Features],
@@ -112,11 +131,11 @@ class HyperbolicConv(nn.Module):
         keep = keep_mask(adj.row.shape, self.att_dropout, u.device) if self.training else None
         if keep is not None and square:
             keep = keep | (adj.row == adj.col)
-        weight = self.weights(target, u, adj, beta, keep)
-        if given is not None:
-            weight = weight * given.to(weight.dtype)
-        out = self.aggregate(target, u, adj, beta, weight)
-        return (out, (adj.edge_index, weight)) if return_attention_weights else out
+        given = None if given is None else given.to(u.dtype)
+        if not return_attention_weights:
+            return self.attend(target, u, adj, beta, keep, given)
+        weight = self._weighted(target, u, adj, beta, keep, given)
+        return self.aggregate(target, u, adj, beta, weight), (adj.edge_index, weight)
 
     def _transformed(self, x: Features, beta: Tensor) -> Tensor:
         return self.transform(drop_features(x, self.dropout, self.training), beta)

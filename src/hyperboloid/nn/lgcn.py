@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor
 
-from hyperboloid.kernels import Adjacency, lorentz_attention
+from hyperboloid.kernels import Adjacency, lorentz_aggregate, lorentz_attention
 
 from .conv import HyperbolicConv, check_probabilities
 from .encoder import Network
@@ -79,9 +79,22 @@ class LGCNConv(HyperbolicConv):
         """Attention by squared Lorentzian distance (Eq. 19, 20)."""
         if self.att is None:
             return super().weights(target, u, adj, beta, keep)
-        key = self.att(u)
-        query = key if target is u else self.att(target)
-        return lorentz_attention(query, key, adj, beta, keep=keep)
+        return lorentz_attention(*self._features(target, u), adj, beta, keep=keep)
+
+    def attend(
+        self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, keep: Tensor | None, given: Tensor | None
+    ) -> Tensor:
+        """Attention and centroid in one operation (Eq. 16, 19, 20); other means take the weights first."""
+        if self.mean != "centroid":
+            return super().attend(target, u, adj, beta, keep, given)
+        attention = None if self.att is None else self._features(target, u)
+        return lorentz_aggregate(u, adj, beta, given, attention=attention, keep=keep)
+
+    def _features(self, target: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
+        """Attention features a = u M_attᵀ of rows and columns."""
+        assert self.att is not None
+        key: Tensor = self.att(u)
+        return (key, key) if target is u else (self.att(target), key)
 
 
 class LGCN(Network):

@@ -1,0 +1,126 @@
+"""The CPU backend of `lorentz_aggregate` for float32: the loops of `cpu_fused_loops.py`, one model after the other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hyperboloid.geometry.numerics import max_chord
+
+from . import cpu_fused_loops as loops
+from .adjacency import Index, Side
+from .threads import over_rows
+
+CAP = max_chord(torch.float32) ** 2
+
+
+def _array(t: Tensor | None, m: int, like: Tensor, dim: int) -> Any:
+    """A model's part of a tensor as an array; an empty one where there is none."""
+    return like.new_empty([0] * dim).numpy() if t is None else t[m].contiguous().numpy()
+
+
+def _sides(index: Index) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Where rows and columns start, and their entries' other ends."""
+
+    def arrays(side: Side) -> tuple[Any, Any]:
+        return side.ptr.numpy(), _unsigned(side.other)
+
+    return arrays(index.rows), arrays(index.columns)
+
+
+def _unsigned(t: Tensor) -> Any:
+    """Indices that numba need not check for being negative, which keeps it from vectorising."""
+    array = t.numpy()
+    return array.view(f"u{array.dtype.itemsize}")
+
+
+def _polar(loop: Any, t: Tensor, beta: Tensor, count: int) -> Tensor:
+    """``count`` numbers of each row of t ``(M, N, d)``."""
+    out = torch.empty(*t.shape[:-1], count, dtype=torch.float64)
+    even = np.arange(t.size(1) + 1, dtype=np.int32)
+    for m in range(t.size(0)):
+        over_rows(loop, even, 4 * t.size(2), t[m].contiguous().numpy(), float(beta[m]) ** 0.5, out[m].numpy())
+    return out
+
+
+def aggregate(
+    u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Tensor | None, keep: Tensor | None,
+    index: Index,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """See :func:`hyperboloid.kernels.fused.aggregate`."""
+    models, _, d = u.shape
+    (ptr, col), _ = _sides(index)
+    rows = ptr.shape[0] - 1
+    points = _polar(loops.point_polar, u, beta, 4)
+    key_polar, query_polar = (torch.empty(models, 0, 2, dtype=torch.float64) for _ in range(2))
+    if key is not None:
+        key_polar = _polar(loops.feature_polar, key, beta, 2)
+    if query is not None:
+        query_polar = _polar(loops.feature_polar, query, beta, 2)
+    out = u.new_empty(models, rows, d)
+    space, state = (torch.empty(models, rows, width, dtype=torch.float64) for width in (d, 3))
+    score = u.new_empty(models, col.shape[0] if key is not None else 0)
+    width = d + (0 if key is None else key.size(-1))
+    ends = (key, key_polar) if query is None else (query, query_polar)
+    for m in range(models):
+        over_rows(
+            loops.centroids, ptr, width, _array(u, m, u, 2), points[m].numpy(), _array(ends[0], m, u, 2),
+            ends[1][m].numpy(), _array(key, m, u, 2), key_polar[m].numpy(), float(beta[m]), _array(weight, m, u, 1),
+            _array(keep, m, _BOOL, 1), ptr, col, CAP, out[m].numpy(), space[m].numpy(), state[m].numpy(),
+            score[m].numpy(),
+        )  # fmt: skip
+    return out, space, state, score, points, key_polar, query_polar
+
+
+_BOOL = torch.empty(0, dtype=torch.bool)
+
+
+def aggregate_backward(
+    grad: Tensor, u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Tensor | None,
+    keep: Tensor | None, index: Index, needed: list[Tensor], to_weight: bool,
+) -> tuple[Tensor, ...]:  # fmt: skip
+    """See :func:`hyperboloid.kernels.fused.aggregate_backward`."""
+    rows, columns = _sides(index)
+    entry, entries, num_rows = _unsigned(index.entry), rows[1].shape[0], rows[0].shape[0] - 1
+    models, cols, d = u.shape
+    grad_u, grad_beta = torch.empty_like(u), torch.empty_like(beta)
+    grad_query, grad_key = (u.new_empty(0) if t is None else torch.empty_like(t) for t in (query, key))
+    grad_weight = u.new_empty(models, entries if to_weight else 0)
+    even = np.arange(num_rows + 1, dtype=np.int32)
+    for m in range(models):
+        space, state, score, points, key_polar, query_polar = (t[m].numpy() for t in needed)
+        x, b, g = _array(u, m, u, 2), float(beta[m]), _array(grad, m, u, 2)
+        q, to_gap = np.empty((num_rows, d)), np.empty(num_rows)
+        by_row, by_column = np.zeros((num_rows, 2)), np.zeros((cols, 2))
+        over_rows(loops.row_gradients, even, 4 * d, g, space, state, b, q, to_gap, by_row)
+        w = np.empty(entries, np.float32)
+        scale = np.empty(entries if key is not None else 0, np.float32)
+        over_rows(
+            loops.entry_gradients, rows[0], d, x, points, q, to_gap, state, score, _array(weight, m, u, 1),
+            _array(keep, m, _BOOL, 1), *rows, CAP, w, scale, grad_weight[m].numpy(),
+        )  # fmt: skip
+        over_rows(
+            loops.pull_points, columns[0], d, x, points, b, q, to_gap, w, *columns, entry, grad_u[m].numpy(), by_column
+        )
+        if key is not None:
+            mine = (_array(key, m, u, 2), key_polar)
+            other = mine if query is None else (_array(query, m, u, 2), query_polar)
+            a, to_key = key.size(-1), grad_key[m].numpy()
+            to_query = to_key if query is None else grad_query[m].numpy()
+            both = query is None and index.symmetric
+            over_rows(
+                loops.pull_features, rows[0], a, *other, *mine, b, scale, *rows, entry, 2 if both else 0, False,
+                to_query, by_row,
+            )  # fmt: skip
+            if not both:
+                over_rows(
+                    loops.pull_features, columns[0], a, *mine, *other, b, scale, *columns, entry, 1, query is None,
+                    to_key, by_column,
+                )  # fmt: skip
+        of_rows, of_columns = by_row.sum(0), by_column.sum()
+        value = (of_rows[1] + of_columns) / (2 * b) + of_rows[0] / (2 * b**0.5)
+        grad_beta[m] = min(max(value, -3e35), 3e35)
+    return grad_u, grad_query, grad_key, grad_beta, grad_weight

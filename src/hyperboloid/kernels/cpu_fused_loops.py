@@ -1,0 +1,323 @@
+"""Numba loops of `lorentz_aggregate` for float32: formulas and names are those of `gpu_aggregate.py`.
+
+Everything is summed in double precision. Four neighbours are taken at a time, so that what belongs to the row is read
+and written a quarter as often. Loops work on the rows (or columns) from ``first`` to before ``last``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from .cpu_loops import CUT, TINY, Array
+
+#: The logarithm of a weight that is 0.
+LOWEST = np.float32(-3e38)
+#: A difference of sums is rounding where it is this much smaller than they.
+NOISE = 2e-15
+
+_options = {"cache": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
+_inline = njit(inline="always", **_options)
+_loop = njit(nogil=True, **_options)
+
+
+@_inline
+def _exp(x: np.float32) -> np.float32:
+    """e^x for −87 ≤ x ≤ 80 by a polynomial: a call of the library's would keep the loop from being vectorised."""
+    x = min(max(x, np.float32(-87.0)), np.float32(80.0))
+    k = np.float32(np.rint(x * np.float32(1.4426950408889634)))
+    r = x - k * np.float32(0.693359375)
+    r = r + k * np.float32(2.12194440e-4)
+    p = np.float32(1.0 / 5040)
+    p = p * r + np.float32(1.0 / 720)
+    p = p * r + np.float32(1.0 / 120)
+    p = p * r + np.float32(1.0 / 24)
+    p = p * r + np.float32(1.0 / 6)
+    p = p * r + np.float32(0.5)
+    p = p * r * r + r + np.float32(1.0)
+    return p * np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
+
+
+@_loop
+def point_polar(first: int, last: int, u: Array, root: float, out: Array) -> None:
+    """``(sinh r/n, sinh r, e^−r, n)`` of points."""
+    for i in range(first, last):
+        square = 0.0
+        for c in range(u.shape[1]):
+            square += np.float64(u[i, c]) * np.float64(u[i, c])
+        n = math.sqrt(square)
+        s = math.sinh(min(n / root, CUT))
+        out[i, 0] = s / n if n > TINY else 1 / root
+        out[i, 1] = s
+        out[i, 2] = 1 / (s + math.sqrt(1 + s * s))
+        out[i, 3] = n
+
+
+@_loop
+def feature_polar(first: int, last: int, x: Array, root: float, out: Array) -> None:
+    """``(T, s)`` of attention features."""
+    for i in range(first, last):
+        square = 0.0
+        for c in range(x.shape[1]):
+            square += np.float64(x[i, c]) * np.float64(x[i, c])
+        n = math.sqrt(square)
+        s = math.sinh(min(n / root, CUT))
+        out[i, 0] = root * math.sqrt(1 + s * s)
+        out[i, 1] = root * s / n if n > TINY else 1.0
+
+
+@_inline
+def _dots(x: Array, y: Array, other: Array, out: Array) -> None:
+    """x·y_j of the neighbours j of one row."""
+    d, count = x.shape[0], other.shape[0]
+    whole = count // 4 * 4
+    for k in range(0, whole, 4):
+        j0, j1, j2, j3 = other[k], other[k + 1], other[k + 2], other[k + 3]
+        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
+        for c in range(d):
+            s0 += x[c] * np.float64(y[j0, c])
+            s1 += x[c] * np.float64(y[j1, c])
+            s2 += x[c] * np.float64(y[j2, c])
+            s3 += x[c] * np.float64(y[j3, c])
+        out[k], out[k + 1], out[k + 2], out[k + 3] = s0, s1, s2, s3
+    for k in range(whole, count):
+        j0 = other[k]
+        s0 = 0.0
+        for c in range(d):
+            s0 += x[c] * np.float64(y[j0, c])
+        out[k] = s0
+
+
+@_inline
+def _sum(y: Array, other: Array, scale: Array, total: Array) -> None:
+    """Σ_j scale_j y_j over the neighbours j of one row."""
+    d, count = total.shape[0], other.shape[0]
+    total[:] = 0.0
+    whole = count // 4 * 4
+    for k in range(0, whole, 4):
+        j0, j1, j2, j3 = other[k], other[k + 1], other[k + 2], other[k + 3]
+        s0, s1, s2, s3 = scale[k], scale[k + 1], scale[k + 2], scale[k + 3]
+        for c in range(d):
+            total[c] += (s0 * np.float64(y[j0, c]) + s1 * np.float64(y[j1, c])) + (
+                s2 * np.float64(y[j2, c]) + s3 * np.float64(y[j3, c])
+            )
+    for k in range(whole, count):
+        j0, s0 = other[k], scale[k]
+        for c in range(d):
+            total[c] += s0 * np.float64(y[j0, c])
+
+
+@_inline
+def _longest(ptr: Array, first: int, last: int) -> int:
+    most = 1
+    for i in range(first, last):
+        most = max(most, ptr[i + 1] - ptr[i])
+    return most
+
+
+@_loop
+def centroids(
+    first: int, last: int, u: Array, points: Array, query: Array, query_polar: Array, key: Array, key_polar: Array,
+    beta: float, weight: Array, keep: Array, ptr: Array, col: Array, cap: float,
+    out: Array, space: Array, state: Array, score: Array,
+) -> None:  # fmt: skip
+    """Scores and centroids; ``key``, ``weight`` and ``keep`` are empty where there are none."""
+    root = math.sqrt(beta)
+    longest = _longest(ptr, first, last)
+    dots, scale = np.empty(longest, np.float64), np.empty(longest, np.float64)
+    w = np.empty(longest, np.float32)
+    x = np.empty(key.shape[1], np.float64)
+    attention, weighted, kept = key.shape[0] > 0, weight.shape[0] > 0, keep.shape[0] > 0
+    for i in range(first, last):
+        start, stop = ptr[i], ptr[i + 1]
+        cols = col[start:stop]
+        count = cols.shape[0]
+        if attention:
+            time, stretch = query_polar[i, 0], query_polar[i, 1]
+            for c in range(x.shape[0]):
+                x[c] = stretch * np.float64(query[i, c])
+            _dots(x, key, cols, dots)
+            scores = score[start:stop]
+            for k in range(count):
+                mu = 2 * (beta - time * key_polar[cols[k], 0] + key_polar[cols[k], 1] * dots[k])
+                scores[k] = np.float32(max(min(mu, 0.0), -cap))
+                w[k] = scores[k]
+        else:
+            for k in range(count):
+                w[k] = np.float32(0)
+        top = LOWEST
+        if weighted or kept:
+            for k in range(count):
+                there = (not kept or keep[start + k]) and (not weighted or weight[start + k] > 0)
+                logarithm = w[k] + np.float32(math.log(weight[start + k])) if weighted and there else w[k]
+                top = max(top, logarithm) if there else top
+        else:
+            for k in range(count):
+                top = max(top, w[k])
+        for k in range(count):
+            w[k] = _exp(w[k] - top)
+        if weighted:
+            for k in range(count):
+                w[k] *= weight[start + k]
+        if kept:
+            for k in range(count):
+                w[k] = w[k] if keep[start + k] else np.float32(0)
+        total, near = 0.0, 0.0
+        for k in range(count):
+            wide = np.float64(w[k])
+            scale[k] = wide * points[cols[k], 0]
+            total += wide * points[cols[k], 1]
+            near += wide * points[cols[k], 2]
+        _sum(u, cols, scale, space[i])
+        square = 0.0
+        for c in range(u.shape[1]):
+            square += space[i, c] * space[i, c]
+        size = math.sqrt(square)
+        gap = near + (total - size if total - size > NOISE * total else 0.0)
+        gap = gap if gap > 0 else 1.0
+        factor = root / 2 * math.log1p(2 * size / gap) / max(size, TINY)
+        for c in range(u.shape[1]):
+            out[i, c] = factor * space[i, c]
+        state[i, 0], state[i, 1], state[i, 2] = size, gap, top if top > LOWEST else 0.0
+
+
+@_loop
+def row_gradients(
+    first: int, last: int, grad: Array, space: Array, state: Array, beta: float, q: Array, to_gap: Array, by_row: Array
+) -> None:
+    """q ``(N, d)``, ∂L/∂g ``(N,)``, and the gradient in the factor √β by row."""
+    root = math.sqrt(beta)
+    for i in range(first, last):
+        size, gap = state[i, 0], state[i, 1]
+        half = math.log1p(2 * size / gap) / 2
+        inverse = 1 / size if size > TINY else 0.0
+        along = 0.0
+        for c in range(grad.shape[1]):
+            along += np.float64(grad[i, c]) * space[i, c] * inverse
+        outer = 1 / (gap + 2 * size)
+        to_gap[i] = -root * size / gap * outer * along
+        across = root * (half * inverse if size > TINY else 1 / gap)  # S → 0: half/S → 1/gap
+        of_n = ((root * outer - across) * along - to_gap[i]) * inverse
+        for c in range(grad.shape[1]):
+            q[i, c] = of_n * space[i, c] + across * np.float64(grad[i, c])
+        by_row[i, 0] = half * along
+
+
+@_loop
+def entry_gradients(
+    first: int, last: int, u: Array, points: Array, q: Array, to_gap: Array, state: Array, score: Array, weight: Array,
+    keep: Array, ptr: Array, col: Array, cap: float, w: Array, scale: Array, grad_weight: Array,
+) -> None:  # fmt: skip
+    """Weights of the entries, gradients in their squared distances, and in given weights; the last two if not empty."""
+    dots = np.empty(_longest(ptr, first, last), np.float64)
+    attention, weighted, kept = scale.shape[0] > 0, weight.shape[0] > 0, keep.shape[0] > 0
+    for i in range(first, last):
+        start, stop, top = ptr[i], ptr[i + 1], np.float32(state[i, 2])
+        cols, ws = col[start:stop], w[start:stop]
+        count = cols.shape[0]
+        _dots(q[i], u, cols, dots)
+        if attention:
+            scores = score[start:stop]
+            for k in range(count):
+                ws[k] = _exp(scores[k] - top)
+        else:
+            ws[:] = _exp(-top)
+        for k in range(count):
+            dots[k] = points[cols[k], 0] * dots[k] + (points[cols[k], 1] + points[cols[k], 2]) * to_gap[i]
+        if kept:
+            for k in range(count):
+                ws[k] = ws[k] if keep[start + k] else np.float32(0)
+        if grad_weight.shape[0] > 0:
+            for k in range(count):
+                grad_weight[start + k] = _held(ws[k] * dots[k])
+        if weighted:
+            for k in range(count):
+                ws[k] *= weight[start + k]
+        if attention:
+            scales = scale[start:stop]
+            for k in range(count):
+                scales[k] = _held(-ws[k] * dots[k]) if scores[k] > -cap else 0.0
+
+
+@_inline
+def _held(x: float) -> float:
+    """x, below the largest float32."""
+    return min(max(x, -3e35), 3e35)
+
+
+@_loop
+def pull_features(
+    first: int, last: int, x: Array, polar: Array, y: Array, other_polar: Array, beta: float, scale: Array, ptr: Array,
+    other: Array, entry: Array, role: int, add: bool, grad: Array, by_node: Array,
+) -> None:  # fmt: skip
+    """Gradient in attention features and its share of that in β; role 0 is a row, 1 a column, 2 a node that is both."""
+    scales = np.empty(_longest(ptr, first, last), np.float64)
+    space = np.empty(x.shape[1], np.float64)
+    for i in range(first, last):
+        start, stop = ptr[i], ptr[i + 1]
+        others = other[start:stop]
+        count = others.shape[0]
+        if role == 1:
+            for k in range(count):
+                scales[k] = scale[entry[start + k]]
+        else:
+            for k in range(count):
+                scales[k] = scale[start + k]
+        if role == 2:
+            for k in range(count):
+                scales[k] += scale[entry[start + k]]
+        timed, scaled = 0.0, 0.0
+        for k in range(count):
+            timed += scales[k] * other_polar[others[k], 0]
+            scaled += scales[k]
+            scales[k] *= other_polar[others[k], 1]
+        _sum(y, others, scales, space)
+        square, along = 0.0, 0.0
+        for c in range(x.shape[1]):
+            square += np.float64(x[i, c]) * np.float64(x[i, c])
+            along += space[c] * np.float64(x[i, c])
+        length = math.sqrt(square)
+        inverse = 1 / max(length, TINY)
+        along *= inverse
+        time, stretch = polar[i, 0], polar[i, 1]
+        sine = stretch * length
+        radial = 2 / math.sqrt(beta) * (sine * timed - time * along)
+        share = -radial * length
+        if role != 1:
+            share += (4 * (time * timed - sine * along) - 4 * beta * scaled) / (1 if role == 0 else 2)
+        by_node[i, 1] = share
+        of_x = (radial + 2 * stretch * along) * inverse
+        for c in range(x.shape[1]):
+            own = of_x * np.float64(x[i, c]) - 2 * stretch * space[c]
+            grad[i, c] = _held(own + np.float64(grad[i, c]) if add else own)
+
+
+@_loop
+def pull_points(
+    first: int, last: int, u: Array, points: Array, beta: float, q: Array, to_gap: Array, w: Array, ptr: Array,
+    row: Array, entry: Array, grad: Array, by_column: Array,
+) -> None:  # fmt: skip
+    """Gradient in the points of columns, and its share of that in β."""
+    root = math.sqrt(beta)
+    scales = np.empty(_longest(ptr, first, last), np.float64)
+    pulled = np.empty(u.shape[1], np.float64)
+    for j in range(first, last):
+        start, stop = ptr[j], ptr[j + 1]
+        rows = row[start:stop]
+        weight = 0.0
+        for k in range(rows.shape[0]):
+            scales[k] = w[entry[start + k]]
+            weight += scales[k] * to_gap[rows[k]]
+        _sum(q, rows, scales, pulled)
+        stretch, s, length = points[j, 0], points[j, 1], points[j, 3]
+        inverse = 1 / max(length, TINY)
+        along = 0.0
+        for c in range(u.shape[1]):
+            along += pulled[c] * np.float64(u[j, c]) * inverse
+        to_r = along * math.sqrt(1 + s * s) + weight * s
+        of_u = (to_r / root - stretch * along) * inverse
+        for c in range(u.shape[1]):
+            grad[j, c] = _held(of_u * np.float64(u[j, c]) + stretch * pulled[c])
+        by_column[j, 0] = -to_r * min(length / root, CUT)

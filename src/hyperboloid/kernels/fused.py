@@ -1,0 +1,174 @@
+"""`lorentz_aggregate` for float32 as a torch operator: with an axis of models, under autograd, vmap and compile.
+
+Every tensor has a leading axis of models, of length 1 for a single one. Under :func:`torch.func.vmap` the mapped axis
+takes its place, so that a batch of models is one call. What the gradient needs is an output of the forward operator,
+and the gradient is an operator of its own; so compilers see two opaque calls with known shapes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .adjacency import Adjacency, Index, Side
+
+
+def _flat(index: Index) -> list[Tensor]:
+    return [*index.rows, *index.columns, index.entry, index.target]
+
+
+def _unflat(tensors: list[Tensor], symmetric: bool, looped: bool) -> Index:
+    half = len(Side._fields)
+    entry, target = tensors[2 * half :]
+    return Index(Side(*tensors[:half]), Side(*tensors[half : 2 * half]), entry, target, symmetric, looped)
+
+
+def _backend(t: Tensor) -> Any:
+    """The module that computes it."""
+    from .dispatch import chosen_backend, fast_backend
+
+    if "triton" in (chosen_backend(t), fast_backend(t)):
+        from . import gpu
+
+        return gpu
+    from . import cpu_fused
+
+    return cpu_fused
+
+
+@torch.library.custom_op("hyperboloid::aggregate", mutates_args=())
+def aggregate(
+    u: Tensor,
+    query: Tensor | None,
+    key: Tensor | None,
+    beta: Tensor,
+    weight: Tensor | None,
+    keep: Tensor | None,
+    graph: list[Tensor],
+    symmetric: bool,
+    looped: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Centroids ``(M, num_rows, d)``, and what the gradient needs.
+
+    That is, all double but the scores: their sums in space ``(M, num_rows, d)``, states ``(M, num_rows, 3)``, scores of
+    the entries ``(M, E)``, and numbers of the points ``(M, num_cols, 4)`` and of the attention features of columns and
+    rows ``(M, num_…, 2)``; empty where there is none.
+
+    Args:
+        u: points of the columns ``(M, num_cols, d)``.
+        query: attention features of the rows ``(M, num_rows, a)``; None if they are the columns'.
+        key: attention features of the columns ``(M, num_cols, a)``; None for no attention.
+        beta: ``(M,)``.
+        weight: of the entries ``(M, E)``; None for equal ones.
+        keep: which entries take part ``(M, E)``; None for all.
+        graph, symmetric, looped: the graph's :class:`Index`.
+    """
+    index = _unflat(graph, symmetric, looped)
+    result: tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+    result = _backend(u).aggregate(u, query, key, beta, weight, keep, index)
+    return result
+
+
+@aggregate.register_fake
+def _(
+    u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Any, keep: Any, graph: list[Tensor],
+    *_: Any,
+) -> Any:  # fmt: skip
+    (models, cols, d), rows, wide = u.shape, graph[0].size(0) - 1, torch.float64
+    attention = key is not None
+    return (
+        u.new_empty(models, rows, d),
+        u.new_empty(models, rows, d, dtype=wide),
+        u.new_empty(models, rows, 3, dtype=wide),
+        u.new_empty(models, graph[1].size(0) if attention else 0),
+        u.new_empty(models, cols, 4, dtype=wide),
+        u.new_empty(models, cols if attention else 0, 2, dtype=wide),
+        u.new_empty(models, 0 if query is None else rows, 2, dtype=wide),
+    )
+
+
+@torch.library.custom_op("hyperboloid::aggregate_backward", mutates_args=())
+def aggregate_backward(
+    grad: Tensor,
+    u: Tensor,
+    query: Tensor | None,
+    key: Tensor | None,
+    beta: Tensor,
+    weight: Tensor | None,
+    keep: Tensor | None,
+    graph: list[Tensor],
+    symmetric: bool,
+    looped: bool,
+    needed: list[Tensor],
+    to_weight: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Gradients in u, query, key, beta and weight, for that of the centroids; empty where there is nothing to tell."""
+    index = _unflat(graph, symmetric, looped)
+    result: tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
+    result = _backend(u).aggregate_backward(grad, u, query, key, beta, weight, keep, index, needed, to_weight)
+    return result
+
+
+@aggregate_backward.register_fake
+def _(
+    grad: Tensor, u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Any, keep: Any,
+    graph: list[Tensor], symmetric: bool, looped: bool, needed: list[Tensor], to_weight: bool,
+) -> Any:  # fmt: skip
+    return (
+        torch.empty_like(u),
+        u.new_empty(0) if query is None else torch.empty_like(query),
+        u.new_empty(0) if key is None else torch.empty_like(key),
+        torch.empty_like(beta),
+        u.new_empty(u.size(0), graph[1].size(0) if to_weight else 0),
+    )
+
+
+def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+    *tensors, graph, ctx.symmetric, ctx.looped = inputs
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.save_for_backward(*tensors, *graph, *output[1:])
+
+
+def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
+    saved = ctx.saved_tensors
+    tensors, graph, needed = saved[:6], saved[6:-6], saved[-6:]
+    _u, query, key, *_ = tensors
+    to_weight = ctx.needs_input_grad[4]
+    gradients = aggregate_backward(grad, *tensors, list(graph), ctx.symmetric, ctx.looped, list(needed), to_weight)
+    there = (True, query is not None, key is not None, True, to_weight)
+    known = (g if is_there else None for g, is_there in zip(gradients, there, strict=True))
+    return (*known, None, [None] * len(graph), None, None)
+
+
+torch.library.register_autograd(aggregate, _backward, setup_context=_setup_context)
+
+
+@aggregate.register_vmap
+def _(info: Any, in_dims: Any, *args: Any) -> Any:
+    """Mapped tensors bring the axis of models, the axis of length 1 that a single model has gives way to it."""
+    moved = (
+        t if t is None else t.expand(info.batch_size, *t.shape[1:]) if dim is None else t.movedim(dim, 0).squeeze(1)
+        for t, dim in zip(args[:6], in_dims, strict=False)
+    )
+    outputs = aggregate(*moved, *args[6:])
+    return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
+
+
+def fused_aggregate(
+    u: Tensor,
+    adj: Adjacency,
+    beta: Tensor,
+    weight: Tensor | None,
+    attention: tuple[Tensor, Tensor] | None,
+    keep: Tensor | None,
+) -> Tensor:
+    """See :func:`hyperboloid.kernels.lorentz_aggregate`: the operator for a single model."""
+    query, key = (None, None) if attention is None else attention
+    own = (u, None if query is key else query, key, beta.reshape(()), weight, keep)
+    index = adj.index
+    out: Tensor = aggregate(
+        *(None if t is None else t.unsqueeze(0) for t in own), _flat(index), index.symmetric, index.looped
+    )[0]
+    return out.squeeze(0)

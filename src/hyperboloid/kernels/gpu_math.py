@@ -1,0 +1,72 @@
+"""Functions that the Triton kernels share: only exp, log and sqrt are used, which its interpreter has too."""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+# kernels read module constants only as constexpr
+CUT = tl.constexpr(300.0)
+TINY = tl.constexpr(1e-100)
+LARGEST = tl.constexpr(3e35)  # gradients stay below: a float32 could hold a thousand times more
+
+
+@triton.jit
+def sinh(x):
+    """sinh x, by its series near 0."""
+    s = x * x
+    series = 1 + s * (1 / 72) * (1 + s * (1 / 110) * (1 + s * (1 / 156)))
+    series = x * (1 + s * (1 / 6) * (1 + s * (1 / 20) * (1 + s * (1 / 42) * series)))
+    e = tl.exp(tl.minimum(tl.maximum(x, -2 * CUT), 2 * CUT))
+    return tl.where(s < 0.25, series, (e - 1 / e) / 2)
+
+
+@triton.jit
+def log1p(y):
+    """log(1 + y) for y ≥ 0, corrected for the rounding of 1 + y."""
+    w = 1 + y
+    exact = w == 1
+    return tl.where(exact, y, tl.log(w) * (y / tl.where(exact, 1, w - 1)))
+
+
+@triton.jit
+def asinh(x):
+    """For x ≥ 0: log(1 + y) with y = x + x²/(1 + √(1 + x²))."""
+    return log1p(x + x / (1 + tl.sqrt(1 + x * x)) * x)
+
+
+@triton.jit
+def excess(x):
+    """x·coth(x) − 1 for x ≥ 0."""
+    s = tl.minimum(x * x, 0.09)
+    series = 1 - s * (1 / 10) * (1 - s * (10 / 99) * (1 - s * (691 / 6825)))
+    series = s * (1 / 3) * (1 - s * (1 / 15) * (1 - s * (2 / 21) * series))
+    e = tl.exp(-2 * tl.maximum(x, 0.3))
+    return tl.where(x < 0.3, series, x * (1 + e) / (1 - e) - 1)
+
+
+@triton.jit
+def decay(sinh_r):
+    """e^−r from sinh r."""
+    return 1 / (sinh_r + tl.sqrt(1 + sinh_r * sinh_r))
+
+
+@triton.jit
+def hold(x):
+    """x, at most LARGEST in size."""
+    return tl.minimum(tl.maximum(x, -LARGEST), LARGEST)
+
+
+@triton.jit
+def clip(x):
+    """x, at most CUT in size."""
+    return tl.minimum(tl.maximum(x, -CUT), CUT)
+
+
+@triton.jit
+def block_of_rows(index, rows, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
+    """Row numbers of this program, which of them there are, and the places of their coordinates."""
+    row = index * BLOCK_R + tl.arange(0, BLOCK_R)
+    c = tl.arange(0, BLOCK_D)
+    there = row < rows
+    return row, there, row[:, None].to(tl.int64) * d + c[None, :], there[:, None] & (c < d)[None, :]

@@ -1,0 +1,158 @@
+"""Triton kernels over rows of vectors: chords and gyrovector differences.
+
+Formulas and names are those of `geometry/chord.py` and `geometry/gyro.py`. Logarithms are double precision inside,
+whatever the inputs are; chords have vectors in the inputs' precision and scalars in double. Coordinates are multiplied
+by reciprocals of a row's scalars: divisions of doubles are slow. Sizes that change with the number of models are not
+specialised on: each of them would compile the kernel again.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from .gpu_math import LARGEST, TINY, asinh, block_of_rows, clip, excess, hold, sinh
+
+
+@triton.jit
+def _pair(u, v):
+    """Lengths, ‖u‖ − ‖v‖, (û − v̂)·max(‖u‖, ‖v‖), max(‖u‖, ‖v‖) and ‖û − v̂‖² of rows ``(R, D)``."""
+    n_u, n_v = tl.sqrt(tl.sum(u * u, 1).to(tl.float64)), tl.sqrt(tl.sum(v * v, 1).to(tl.float64))
+    d_n = tl.sum((u - v) * (u + v), 1).to(tl.float64) / tl.maximum(n_u + n_v, TINY)
+    short = tl.minimum(n_u, n_v)
+    slope = tl.where(short > TINY, d_n / tl.maximum(short, TINY), 0.0).to(u.dtype)  # 0 · ∞ is no number
+    shorter = tl.where((n_u >= n_v)[:, None], v, u)
+    turn = (u - v) - slope[:, None] * shorter
+    longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
+    return n_u, n_v, d_n, turn, longer, tl.sum(turn * turn, 1).to(tl.float64) / (longer * longer)
+
+
+@triton.jit(do_not_specialize=["rows", "per_beta"])
+def chord_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
+    """d_L of rows ``(R, d)``; β belongs to ``per_beta`` rows each."""
+    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
+    u = tl.load(u_ptr + place, inside, 0.0)
+    v = tl.load(v_ptr + place, inside, 0.0)
+    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
+    n_u, n_v, d_n, _turn, _longer, turned = _pair(u, v)
+    a = 2 * root * sinh(clip(d_n / root) / 2)
+    tt = root * root * sinh(clip(n_u / root)) * sinh(clip(n_v / root)) * turned
+    tl.store(out_ptr + row, tl.minimum(tl.sqrt(a * a + tt), LARGEST), there)
+
+
+@triton.jit
+def _chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale):
+    """scale·∂d_L²/∂u of rows ``(R, D)``."""
+    shown = tl.maximum(n_u, TINY)
+    sinhc = tl.where(n_u > TINY, s_u / tl.maximum(clip(n_u / root), TINY), 1.0)
+    sideways = 2 * scale * sinhc * s_v * root / longer
+    half = sinh(clip(d_n / root) / 2)
+    lift = root * tl.sqrt(1 + s_u * s_u) * s_v * turned / 2
+    radial = 2 * scale * (a * tl.sqrt(1 + half * half) + lift) / shown
+    # only the part of turn across u counts
+    radial -= sideways * tl.sum(turn * u, 1).to(tl.float64) / (shown * shown)
+    return radial[:, None] * u.to(tl.float64) + sideways[:, None] * turn.to(tl.float64)
+
+
+@triton.jit(do_not_specialize=["rows", "per_beta"])
+def chord_backward(
+    u_ptr, v_ptr, beta_ptr, grad_ptr, grad_u_ptr, grad_v_ptr, grad_beta_ptr, rows, per_beta, d,
+    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Gradients in u and v ``(R, d)``, and in β by row ``(R,)``; 0 where the points coincide."""
+    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
+    u = tl.load(u_ptr + place, inside, 0.0)
+    v = tl.load(v_ptr + place, inside, 0.0)
+    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
+    grad = tl.load(grad_ptr + row, there, 0.0).to(tl.float64)
+    n_u, n_v, d_n, turn, longer, turned = _pair(u, v)
+    s_u, s_v = sinh(clip(n_u / root)), sinh(clip(n_v / root))
+    a = 2 * root * sinh(clip(d_n / root) / 2)
+    tt = root * root * s_u * s_v * turned
+    chord = tl.sqrt(a * a + tt)
+    scale = tl.where(chord > TINY, grad / (2 * tl.maximum(chord, TINY)), 0.0)
+    to_u = _chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale)
+    to_v = _chord_gradient(v, n_v, s_v, s_u, -d_n, -turn, longer, turned, -a, root, scale)
+    both = excess(clip(n_u / root)) + excess(clip(n_v / root))
+    of_beta = a * a * excess(tl.abs(clip(d_n / root)) / 2) + tt * both / 2
+    tl.store(grad_u_ptr + place, hold(to_u), inside)
+    tl.store(grad_v_ptr + place, hold(to_v), inside)
+    tl.store(grad_beta_ptr + row, hold(-scale * of_beta / (root * root)), there)
+
+
+@triton.jit
+def _difference(u, v, root):
+    """T ``(R, D)`` in units of √β and its length θ ``(R,)``."""
+    n_u, n_v, d_n, turn, longer, turned = _pair(u, v)
+    s_u, s_v = sinh(clip(n_u / root)), sinh(clip(n_v / root))
+    half = sinh(clip(d_n / root) / 2)
+    theta = 2 * asinh(tl.sqrt(half * half + s_u * s_v * turned / 4))
+    own = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)[:, None] * u
+    turn = (1 / longer)[:, None] * turn
+    across = turn - tl.sum(turn * own, 1)[:, None] * own
+    radial = sinh(clip(d_n / root)) + turned / 2 * s_v * tl.sqrt(1 + s_u * s_u)
+    shrink = -1 / _sinhc(theta)
+    return (shrink * radial)[:, None] * own + (shrink * s_v)[:, None] * across, theta
+
+
+@triton.jit
+def _sinhc(x):
+    return tl.where(x > 1e-8, sinh(x) / tl.maximum(x, 1e-8), 1.0)
+
+
+@triton.jit(do_not_specialize=["rows", "per_beta"])
+def gyro_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
+    """⊖u ⊕ v of rows ``(R, d)``."""
+    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
+    u = tl.load(u_ptr + place, inside, 0.0).to(tl.float64)
+    v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
+    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
+    t, _theta = _difference(u, v, root)
+    tl.store(out_ptr + place, root[:, None] * t, inside)
+
+
+@triton.jit
+def _to_coordinates(grad, v, n_v, root):
+    direction = tl.where(n_v > TINY, 1 / tl.maximum(n_v, TINY), 0.0)[:, None] * v
+    along = tl.sum(grad * direction, 1)[:, None] * direction
+    return along + _sinhc(clip(n_v / root))[:, None] * (grad - along)
+
+
+@triton.jit(do_not_specialize=["rows", "per_beta"])
+def gyro_backward(
+    u_ptr, v_ptr, beta_ptr, grad_ptr, grad_u_ptr, grad_v_ptr, grad_beta_ptr, rows, per_beta, d,
+    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Gradients in u and v ``(R, d)``, and in β by row ``(R,)``."""
+    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
+    u = tl.load(u_ptr + place, inside, 0.0).to(tl.float64)
+    v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
+    g = tl.load(grad_ptr + place, inside, 0.0).to(tl.float64)
+    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
+    t, theta = _difference(u, v, root)
+    inverse = (1 / tl.maximum(theta, TINY))[:, None]
+    unit = t * inverse
+    g_along = tl.sum(g * unit, 1)[:, None]
+
+    n_u, n_v = tl.sqrt(tl.sum(u * u, 1)), tl.sqrt(tl.sum(v * v, 1))
+    half = sinh(clip(n_u / root) / 2)
+    steep = tl.where(n_u > TINY, half / tl.sqrt(1 + half * half) / tl.maximum(n_u, TINY), 0.0)
+    turning = steep[:, None] * u
+    stiff = excess(theta)[:, None]
+    of_g = -1 - stiff - tl.sum(turning * t, 1)[:, None]
+    to_u = of_g * g + stiff * g_along * unit + tl.sum(turning * g, 1)[:, None] * t
+    to_u = _to_coordinates(to_u, u, n_u, root)
+
+    back, _same = _difference(v, u, root)
+    a = -back * inverse
+    both = a + unit
+    shrink = (1 / _sinhc(theta))[:, None]
+    pulled = shrink * g + (1 - shrink) * g_along * unit
+    scale = 2 * tl.sum(pulled * both, 1) / tl.maximum(tl.sum(both * both, 1), TINY)
+    to_v = pulled - scale[:, None] * both + 2 * g_along * a
+    to_v = _to_coordinates(tl.where((theta > 1e-8)[:, None], to_v, g), v, n_v, root)
+
+    parts = tl.sum(root[:, None] * g * t - u * to_u - v * to_v, 1) / (2 * root * root)
+    tl.store(grad_u_ptr + place, hold(to_u), inside)
+    tl.store(grad_v_ptr + place, hold(to_v), inside)
+    tl.store(grad_beta_ptr + row, hold(parts), there)

@@ -1,0 +1,56 @@
+"""Loops over rows on several threads.
+
+The threads are Python's own, and the loops let go of the interpreter lock. OpenMP's would wait for each other by
+spinning, which made two trainings on one machine a hundred times slower, and would not survive a fork.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import torch
+
+#: Less work than this, in multiplications, is done sooner than another thread has begun.
+WORTHWHILE = 300_000
+
+_pool: ThreadPoolExecutor | None = None
+
+
+def _forget() -> None:
+    """A forked process has the pool, but not its threads."""
+    global _pool
+    _pool = None
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
+def over_rows(loop: Callable[..., None], ptr: np.ndarray, width: int, *args: Any) -> None:
+    """Run ``loop(first, last, *args)`` over all rows, on as many threads as torch has.
+
+    Args:
+        loop: works on the rows from ``first`` to before ``last``, and lets go of the interpreter lock.
+        ptr: ``(num + 1,)`` where each row starts, to share the entries out evenly.
+        width: multiplications for each entry.
+        *args: of the loop.
+    """
+    global _pool
+    rows = ptr.shape[0] - 1
+    threads = min(torch.get_num_threads(), int(ptr[-1]) * width // WORTHWHILE)
+    if threads <= 1:
+        loop(0, rows, *args)
+        return
+    if _pool is None or _pool._max_workers < threads - 1:
+        _pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="hyperboloid")
+    # a row costs about as much as one more entry
+    cost = ptr + np.arange(rows + 1, dtype=ptr.dtype)
+    cuts = np.searchsorted(cost, np.linspace(0, cost[-1], threads + 1)[1:-1])
+    ends = [0, *(int(c) for c in cuts), rows]
+    others = [_pool.submit(loop, ends[k], ends[k + 1], *args) for k in range(1, threads)]
+    loop(ends[0], ends[1], *args)
+    for other in others:
+        other.result()
