@@ -69,7 +69,7 @@ def aggregate(
         over_rows(
             loops.centroids, ptr, width, _array(u, m, u, 2), points[m].numpy(), _array(ends[0], m, u, 2),
             ends[1][m].numpy(), _array(key, m, u, 2), key_polar[m].numpy(), float(beta[m]), _array(weight, m, u, 1),
-            _array(keep, m, _BOOL, 1), ptr, col, CAP, out[m].numpy(), space[m].numpy(), state[m].numpy(),
+            _array(keep, m, _BOOL, 1), ptr, col, CAP, query is None, out[m].numpy(), space[m].numpy(), state[m].numpy(),
             score[m].numpy(),
         )  # fmt: skip
     return out, space, state, score, points, key_polar, query_polar
@@ -100,7 +100,7 @@ def aggregate_backward(
         scale = np.empty(entries if key is not None else 0, np.float32)
         over_rows(
             loops.entry_gradients, rows[0], d, x, points, q, to_gap, state, score, _array(weight, m, u, 1),
-            _array(keep, m, _BOOL, 1), *rows, CAP, w, scale, grad_weight[m].numpy(),
+            _array(keep, m, _BOOL, 1), *rows, CAP, query is None, w, scale, grad_weight[m].numpy(),
         )  # fmt: skip
         over_rows(
             loops.pull_points, columns[0], d, x, points, b, q, to_gap, w, *columns, entry, grad_u[m].numpy(), by_column

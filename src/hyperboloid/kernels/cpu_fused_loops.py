@@ -120,10 +120,13 @@ def _longest(ptr: Array, first: int, last: int) -> int:
 @_loop
 def centroids(
     first: int, last: int, u: Array, points: Array, query: Array, query_polar: Array, key: Array, key_polar: Array,
-    beta: float, weight: Array, keep: Array, ptr: Array, col: Array, cap: float,
+    beta: float, weight: Array, keep: Array, ptr: Array, col: Array, cap: float, shared: bool,
     out: Array, space: Array, state: Array, score: Array,
 ) -> None:  # fmt: skip
-    """Scores and centroids; ``key``, ``weight`` and ``keep`` are empty where there are none."""
+    """Scores and centroids; ``key``, ``weight`` and ``keep`` are empty where there are none.
+
+    Where rows and columns share their features, a node's score with itself is 0; far out it would be rounding.
+    """
     root = math.sqrt(beta)
     longest = _longest(ptr, first, last)
     dots, scale = np.empty(longest, np.float64), np.empty(longest, np.float64)
@@ -142,6 +145,7 @@ def centroids(
             scores = score[start:stop]
             for k in range(count):
                 mu = 2 * (beta - time * key_polar[cols[k], 0] + key_polar[cols[k], 1] * dots[k])
+                mu = 0.0 if shared and cols[k] == i else mu
                 scores[k] = np.float32(max(min(mu, 0.0), -cap))
                 w[k] = scores[k]
         else:
@@ -208,7 +212,7 @@ def row_gradients(
 @_loop
 def entry_gradients(
     first: int, last: int, u: Array, points: Array, q: Array, to_gap: Array, state: Array, score: Array, weight: Array,
-    keep: Array, ptr: Array, col: Array, cap: float, w: Array, scale: Array, grad_weight: Array,
+    keep: Array, ptr: Array, col: Array, cap: float, shared: bool, w: Array, scale: Array, grad_weight: Array,
 ) -> None:  # fmt: skip
     """Weights of the entries, gradients in their squared distances, and in given weights; the last two if not empty."""
     dots = np.empty(_longest(ptr, first, last), np.float64)
@@ -238,7 +242,8 @@ def entry_gradients(
         if attention:
             scales = scale[start:stop]
             for k in range(count):
-                scales[k] = _held(-ws[k] * dots[k]) if scores[k] > -cap else 0.0
+                free = scores[k] > -cap and not (shared and cols[k] == i)
+                scales[k] = _held(-ws[k] * dots[k]) if free else 0.0
 
 
 @_inline

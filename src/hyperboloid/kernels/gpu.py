@@ -146,7 +146,7 @@ def aggregate(
             rows = query, query_polar = query, _polar(query, call.beta, 2)
         call.by_entries(
             kernels.scores, *rows, key, key_polar, call.beta, index.target, index.rows.other, score, *call.sizes,
-            CAP=CAP, **call.widths("A", key.size(-1)),
+            CAP=CAP, SHARED=query is None, **call.widths("A", key.size(-1)),
         )  # fmt: skip
 
     side, widths = index.rows, call.widths("D", call.d)
@@ -154,7 +154,7 @@ def aggregate(
     space, state = call.wide(call.num_rows, call.d), call.wide(call.num_rows, 3)
     parts = call.wide(side.in_hubs, call.d), call.wide(side.in_hubs, 3)
     # a score is never above 0, and that of the node itself is 0
-    shift = any(call.kind.values()) or (key is not None and not index.looped)
+    shift = any(call.kind.values()) or (key is not None and not (index.looped and query is None))
     call.by_pieces(
         kernels.centroids, side, call.u, points, call.beta, score, *call.given, side.pieces, side.other,
         out, space, state, *parts, *call.sizes, side.in_hubs, *call.steps,
@@ -182,7 +182,7 @@ def aggregate_backward(
     call.by_entries(
         kernels.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target, index.rows.other,
         pair, grad_weight, *call.sizes, *call.steps,
-        CAP=CAP, ATTENTION=key is not None, GRAD_WEIGHT=to_weight, **call.kind, **widths,
+        CAP=CAP, ATTENTION=key is not None, GRAD_WEIGHT=to_weight, SHARED=query is None, **call.kind, **widths,
     )  # fmt: skip
 
     grad_query, grad_key = u.new_empty(0), u.new_empty(0)

@@ -92,9 +92,10 @@ def polar(
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def scores(
     query_ptr, query_polar_ptr, key_ptr, key_polar_ptr, beta_ptr, row_ptr, col_ptr, score_ptr, rows, cols, entries,
-    INDEX: tl.constexpr, A: tl.constexpr, CAP: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
+    INDEX: tl.constexpr, A: tl.constexpr, CAP: tl.constexpr, SHARED: tl.constexpr,
+    BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
-    """−d_L² of some entries, at least −CAP."""
+    """−d_L² of some entries, at least −CAP; 0 of a node to itself, where rows and columns share their features."""
     m = tl.program_id(1).to(tl.int64)
     e, f = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_A)
     there = e < entries
@@ -106,6 +107,8 @@ def scores(
     times = tl.load(query_polar_ptr + 2 * i, there, 0.0) * tl.load(key_polar_ptr + 2 * j, there, 0.0)
     spaces = tl.load(query_polar_ptr + 2 * i + 1, there, 0.0) * tl.load(key_polar_ptr + 2 * j + 1, there, 0.0)
     score = 2 * (tl.load(beta_ptr + m).to(tl.float64) - times + spaces * tl.sum(x * y, 1))
+    if SHARED:
+        score = tl.where(i == j, 0.0, score)  # far out it would be rounding
     tl.store(score_ptr + m * entries + e, tl.maximum(tl.minimum(score, 0.0), -CAP), there)
 
 
@@ -253,7 +256,8 @@ def entry_gradients(
     u_ptr, point_ptr, q_ptr, to_gap_ptr, state_ptr, score_ptr, weight_ptr, keep_ptr, row_ptr, col_ptr,
     pair_ptr, grad_weight_ptr, rows, cols, entries, weight_step, keep_step,
     INDEX: tl.constexpr, D: tl.constexpr, CAP: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr,
-    KEEP: tl.constexpr, GRAD_WEIGHT: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+    KEEP: tl.constexpr, GRAD_WEIGHT: tl.constexpr, SHARED: tl.constexpr,
+    BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Of some entries their weights and the gradients in their squared distances, side by side; and in given ones."""
     m = tl.program_id(1).to(tl.int64)
@@ -280,7 +284,10 @@ def entry_gradients(
     pair_ptr += 2 * (m * entries + e)
     tl.store(pair_ptr, w, there)
     if ATTENTION:
-        tl.store(pair_ptr + 1, tl.where(score > -CAP, _hold(-w.to(tl.float64) * to_w), 0.0), there)
+        free = score > -CAP
+        if SHARED:
+            free &= i != j
+        tl.store(pair_ptr + 1, tl.where(free, _hold(-w.to(tl.float64) * to_w), 0.0), there)
 
 
 @triton.jit
