@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from .numerics import max_radius, rcoth_minus_1, tiny
-from .rows import batched, kernels_for
+from .rows import batched, gradient_kernel_for, kernel_for
 
 
 class Differences(NamedTuple):
@@ -69,9 +69,9 @@ def _legs(diff: Differences, root: Tensor) -> _Legs:
 class _Chord(torch.autograd.Function):
     @staticmethod
     def forward(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-        kernels = kernels_for(u, beta)
-        if kernels is not None:
-            return kernels.chord(u, v, beta)
+        kernel = kernel_for("chord", u, beta)
+        if kernel is not None:
+            return kernel.values(u, v, beta)
         legs = _legs(differences(u, v), beta.sqrt())
         return torch.hypot(legs.a, legs.t)
 
@@ -82,9 +82,9 @@ class _Chord(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         u, v, beta = ctx.saved_tensors
-        kernels = kernels_for(u, beta)
-        if kernels is not None:
-            to_u, to_v, to_beta = kernels.chord_gradients(u, v, beta, grad)
+        kernel = gradient_kernel_for("chord", u, beta)
+        if kernel is not None:
+            to_u, to_v, to_beta = kernel.gradients(u, v, beta, grad)
             return to_u, to_v, to_beta.view(beta.shape)
         root = beta.sqrt()
         diff = differences(u, v)

@@ -27,7 +27,7 @@ from torch import Tensor
 
 from .chord import differences
 from .numerics import max_radius, polar, rcoth_minus_1, sinhc, tiny
-from .rows import Gradients, batched, kernels_for
+from .rows import Gradients, batched, gradient_kernel_for, kernel_for
 
 
 def _difference(u: Tensor, v: Tensor, beta: Tensor) -> tuple[Tensor, Tensor]:
@@ -59,9 +59,9 @@ def _to_coordinates(grad: Tensor, v: Tensor, root: Tensor) -> Tensor:
 class _GyroDifference(torch.autograd.Function):
     @staticmethod
     def forward(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-        kernels = kernels_for(u, beta)
-        if kernels is not None:
-            return kernels.gyro(u, v, beta)
+        kernel = kernel_for("gyro", u, beta)
+        if kernel is not None:
+            return kernel.values(u, v, beta)
         wide = beta.double()
         t, _ = _difference(u.double(), v.double(), wide)
         return (wide.sqrt().unsqueeze(-1) * t).to(u.dtype)
@@ -73,9 +73,9 @@ class _GyroDifference(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Gradients:
         u, v, beta = ctx.saved_tensors
-        kernels = kernels_for(u, beta)
-        if kernels is not None:
-            to_u, to_v, to_beta = kernels.gyro_gradients(u, v, beta, grad)
+        kernel = gradient_kernel_for("gyro", u, beta)
+        if kernel is not None:
+            to_u, to_v, to_beta = kernel.gradients(u, v, beta, grad)
             return to_u, to_v, to_beta.view(beta.shape)
         u, v, beta = (t.double() for t in ctx.saved_tensors)
         g, root = grad.double(), beta.sqrt()

@@ -7,48 +7,48 @@ difference ask for it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Literal, NamedTuple
 
+import torch
 from torch import Tensor
 
 Gradients = tuple[Tensor, Tensor, Tensor]
 
 
-class RowKernels(Protocol):
-    """Values of rows ``(…, d)`` and gradients in u, v and β ``(numel,)``; β belongs to equally many rows each."""
+class RowKernel(NamedTuple):
+    """An operation on rows: ``values(u, v, β)``, and ``gradients(u, v, β, grad)`` in u, v and β ``(numel,)``."""
 
-    def chord(self, u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-        """d_L ``(…)``."""
-
-    def chord_gradients(self, u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
-        """Gradients of d_L."""
-
-    def gyro(self, u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-        """⊖u ⊕ v ``(…, d)``."""
-
-    def gyro_gradients(self, u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
-        """Gradients of ⊖u ⊕ v."""
+    values: Callable[[Tensor, Tensor, Tensor], Tensor]
+    gradients: Callable[[Tensor, Tensor, Tensor, Tensor], Gradients]
 
 
-def _none(u: Tensor) -> RowKernels | None:
+Operation = Literal["chord", "gyro"]
+
+
+def _none(operation: Operation, u: Tensor) -> RowKernel | None:
     return None
 
 
-_choose: Callable[[Tensor], RowKernels | None] = _none
+_choose: Callable[[Operation, Tensor], RowKernel | None] = _none
 
 
-def offer(choose: Callable[[Tensor], RowKernels | None]) -> None:
-    """Let ``choose`` say which kernels, if any, take rows that lie where its argument lies."""
+def offer(choose: Callable[[Operation, Tensor], RowKernel | None]) -> None:
+    """Let ``choose`` say which kernel, if any, does an operation on rows that lie where its second argument lies."""
     global _choose
     _choose = choose
 
 
-def kernels_for(u: Tensor, beta: Tensor) -> RowKernels | None:
-    """Kernels for these rows, where there are some and β belongs to equally many rows each."""
+def kernel_for(operation: Operation, u: Tensor, beta: Tensor) -> RowKernel | None:
+    """A kernel for these rows, if there is one: β must belong to equally many rows each."""
     shape = (*[1] * (u.dim() - 1 - beta.dim()), *beta.shape)  # as broadcasting aligns it
     while shape and shape[-1] == 1:
         shape = shape[:-1]
-    return _choose(u) if shape == u.shape[: len(shape)] else None
+    return _choose(operation, u) if shape == u.shape[: len(shape)] else None
+
+
+def gradient_kernel_for(operation: Operation, u: Tensor, beta: Tensor) -> RowKernel | None:
+    """The same for a gradient: one that shall be differentiated once more is plain torch's."""
+    return None if torch.is_grad_enabled() else kernel_for(operation, u, beta)
 
 
 def batched(function: Any, info: Any, in_dims: Any, u: Tensor, v: Tensor, beta: Tensor) -> tuple[Tensor, int]:

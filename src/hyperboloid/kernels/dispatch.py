@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from hyperboloid.errors import InputError
-from hyperboloid.geometry.rows import RowKernels, offer
+from hyperboloid.geometry.rows import Operation, RowKernel, offer
 
 from . import reference
 from .adjacency import Adjacency
@@ -68,14 +68,21 @@ def _implementation(name: str, t: Tensor) -> Any:
     return getattr(reference, name)
 
 
-@cache
-def _rows() -> RowKernels:
-    from . import gpu
+def _row_kernel(operation: Operation, u: Tensor) -> RowKernel | None:
+    """A backend's kernel for an operation on rows; on a CPU there is one for float32 chords alone."""
+    backend = chosen_backend(u)
+    if backend == "triton":
+        from . import gpu
 
-    return gpu.Rows()
+        return gpu.ROWS[operation]
+    if backend == "cpu" and u.dtype == torch.float32:
+        from . import cpu_rows
+
+        return cpu_rows.ROWS.get(operation)
+    return None
 
 
-offer(lambda t: _rows() if chosen_backend(t) == "triton" else None)
+offer(_row_kernel)
 
 
 def lorentz_attention(

@@ -2,7 +2,8 @@
 
 Every tensor has a leading axis of models, of length 1 for a single one. Under :func:`torch.func.vmap` the mapped axis
 takes its place, so that a batch of models is one call. What the gradient needs is an output of the forward operator,
-and the gradient is an operator of its own; so compilers see two opaque calls with known shapes.
+and the gradient is an operator of its own; so compilers see two opaque calls with known shapes. Where nothing is
+compiled, an autograd function makes the same calls: the registered operator's checks take a millisecond.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from .adjacency import Adjacency, Index, Side
 
@@ -134,26 +136,58 @@ def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
 def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
     saved = ctx.saved_tensors
     tensors, graph, needed = saved[:6], saved[6:-6], saved[-6:]
-    _u, query, key, *_ = tensors
     to_weight = ctx.needs_input_grad[4]
     gradients = aggregate_backward(grad, *tensors, list(graph), ctx.symmetric, ctx.looped, list(needed), to_weight)
-    there = (True, query is not None, key is not None, True, to_weight)
-    known = (g if is_there else None for g, is_there in zip(gradients, there, strict=True))
-    return (*known, None, [None] * len(graph), None, None)
+    return (*_known(gradients, tensors, to_weight), None, [None] * len(graph), None, None)
+
+
+def _known(gradients: Any, tensors: Any, to_weight: bool) -> list[Tensor | None]:
+    """Gradients of the first five tensors; None where there is none."""
+    there = (True, tensors[1] is not None, tensors[2] is not None, True, to_weight)
+    return [g if is_there else None for g, is_there in zip(gradients, there, strict=True)]
 
 
 torch.library.register_autograd(aggregate, _backward, setup_context=_setup_context)
 
 
+def _moved(models: int, in_dims: Any, tensors: Any) -> list[Tensor | None]:
+    """For vmap: mapped tensors bring the axis of models, the axis of length 1 that a single one has gives way to it."""
+    return [
+        t if t is None else t.expand(models, *t.shape[1:]) if dim is None else t.movedim(dim, 0).squeeze(1)
+        for t, dim in zip(tensors, in_dims, strict=False)
+    ]
+
+
 @aggregate.register_vmap
 def _(info: Any, in_dims: Any, *args: Any) -> Any:
-    """Mapped tensors bring the axis of models, the axis of length 1 that a single model has gives way to it."""
-    moved = (
-        t if t is None else t.expand(info.batch_size, *t.shape[1:]) if dim is None else t.movedim(dim, 0).squeeze(1)
-        for t, dim in zip(args[:6], in_dims, strict=False)
-    )
-    outputs = aggregate(*moved, *args[6:])
+    outputs = aggregate(*_moved(info.batch_size, in_dims, args[:6]), *args[6:])
     return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
+
+
+class _Aggregate(torch.autograd.Function):
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        *tensors, adj = args
+        return _backend(tensors[0]).aggregate(*tensors, adj.index)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        *tensors, ctx.adj = inputs
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.save_for_backward(*tensors, *output[1:])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        tensors, needed = ctx.saved_tensors[:6], list(ctx.saved_tensors[6:])
+        to_weight = ctx.needs_input_grad[4]
+        gradients = _backend(grad).aggregate_backward(grad, *tensors, ctx.adj.index, needed, to_weight)
+        return (*_known(gradients, tensors, to_weight), None, None)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        outputs = _Aggregate.apply(*_moved(info.batch_size, in_dims, args[:6]), args[6])
+        return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
 
 
 def fused_aggregate(
@@ -166,9 +200,12 @@ def fused_aggregate(
 ) -> Tensor:
     """See :func:`hyperboloid.kernels.lorentz_aggregate`: the operator for a single model."""
     query, key = (None, None) if attention is None else attention
-    own = (u, None if query is key else query, key, beta.reshape(()), weight, keep)
-    index = adj.index
-    out: Tensor = aggregate(
-        *(None if t is None else t.unsqueeze(0) for t in own), _flat(index), index.symmetric, index.looped
-    )[0]
+    given = (u, None if query is key else query, key, beta.reshape(()), weight, keep)
+    own = [None if t is None else t.unsqueeze(0) for t in given]
+    out: Tensor
+    if torch.compiler.is_compiling():
+        index = adj.index
+        out = aggregate(*own, _flat(index), index.symmetric, index.looped)[0]
+    else:
+        out = _Aggregate.apply(*own, adj)[0]
     return out.squeeze(0)

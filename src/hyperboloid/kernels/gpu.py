@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hyperboloid.geometry.numerics import max_chord
-from hyperboloid.geometry.rows import Gradients
+from hyperboloid.geometry.rows import Gradients, RowKernel
 
 from . import gpu_aggregate as kernels
 from . import gpu_rows as loops
@@ -62,24 +63,21 @@ def _held(grad: Tensor, like: Tensor) -> Tensor:
     return grad.clamp(-limit, limit).to(like.dtype)
 
 
-class Rows:
-    """Chords and gyrovector differences by kernels, see :class:`hyperboloid.geometry.rows.RowKernels`."""
+def _chord(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
+    """d_L ``(…)``."""
+    return _values(loops.chord_forward, u, v, beta, u.new_empty(u.shape[:-1]))
 
-    def chord(self, u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-        """d_L ``(…)``."""
-        return _values(loops.chord_forward, u, v, beta, u.new_empty(u.shape[:-1]))
 
-    def chord_gradients(self, u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
-        """Gradients of d_L."""
-        return _gradients(loops.chord_backward, u, v, beta, grad)
+def _gyro(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
+    """⊖u ⊕ v ``(…, d)``."""
+    return _values(loops.gyro_forward, u, v, beta, u.new_empty(u.shape))
 
-    def gyro(self, u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-        """⊖u ⊕ v ``(…, d)``."""
-        return _values(loops.gyro_forward, u, v, beta, u.new_empty(u.shape))
 
-    def gyro_gradients(self, u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
-        """Gradients of ⊖u ⊕ v."""
-        return _gradients(loops.gyro_backward, u, v, beta, grad)
+#: See :func:`hyperboloid.geometry.rows.offer`.
+ROWS = {
+    "chord": RowKernel(_chord, partial(_gradients, loops.chord_backward)),
+    "gyro": RowKernel(_gyro, partial(_gradients, loops.gyro_backward)),
+}
 
 
 def _polar(t: Tensor, beta: Tensor, count: int) -> Tensor:
