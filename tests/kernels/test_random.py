@@ -8,6 +8,7 @@ import torch
 from torch.func import vmap
 
 from hyperboloid.kernels import dropout, keep_mask, random_stream
+from hyperboloid.kernels.random import hash32, hash32_int
 
 CPU = torch.device("cpu")
 N = 100_000
@@ -162,3 +163,13 @@ def test_every_way_to_a_mask_gives_the_same_bits(seed, p):
     for one, two, three in zip(loop, plain, batched, strict=True):
         assert torch.equal(one, two)
         assert torch.equal(one, three)
+
+
+@pytest.mark.usefixtures("backend")
+def test_every_backend_has_the_same_hash():
+    x = torch.tensor([0, 1, -1, 2**31 - 1, -(2**31), 123456789], dtype=torch.int32)
+    # two rounds of xor-shift and multiply in whole numbers of any size
+    expected = [hash32_int(int(n) & 0xFFFFFFFF) for n in x]
+    assert [int(n) & 0xFFFFFFFF for n in hash32(x)] == expected
+    many = torch.arange(-3000, 3000, dtype=torch.int32).view(3, 2000)
+    assert torch.equal(vmap(hash32, in_dims=1, out_dims=1)(many), torch.stack([hash32(row) for row in many]))

@@ -44,7 +44,7 @@ def chosen_backend(t: Tensor) -> Backend:
         if forced not in get_args(Backend):
             raise InputError(f"HYPERBOLOID_BACKEND must be one of {', '.join(get_args(Backend))}, not '{forced}'.")
         return cast(Backend, forced)
-    return fast_backend(t) if t.dtype in (torch.float32, torch.float64) else "reference"
+    return "reference" if t.dtype in (torch.float16, torch.bfloat16) else fast_backend(t)
 
 
 def fast_backend(t: Tensor) -> Backend:

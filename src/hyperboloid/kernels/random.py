@@ -24,6 +24,12 @@ def _signed(constant: int) -> int:
 
 def hash32(x: Tensor) -> Tensor:
     """Mix the bits of int32 numbers: two rounds of xor-shift and multiply, all modulo 2³²."""
+    from .dispatch import chosen_backend
+
+    if chosen_backend(x) == "triton":
+        from . import gpu_random
+
+        return gpu_random.hash32(x)
     x = x ^ ((x >> 16) & 0xFFFF)
     x = x * _signed(0x7FEB352D)
     x = x ^ ((x >> 15) & 0x1FFFF)

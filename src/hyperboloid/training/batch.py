@@ -175,17 +175,21 @@ class Batch:
         """Adam with coupled L2, a learning rate and a decay for each model."""
         step = self._epoch.to(self._per_model["lr"].dtype)
         correction, correction_square = (1 - b**step for b in BETAS)
-        for name, grad in gradients.items():
-            if grad is None:  # the curvature of an output that logits do not look at
-                continue
-            p, mean, square = self._state[name], self._mean[name], self._square[name]
-            shape = (-1, *[1] * (p.dim() - 1))
-            if name in self._decayed:
-                grad = grad + self._per_model["weight_decay"].view(shape) * p
-            mean.lerp_(grad, 1 - BETAS[0])
-            square.mul_(BETAS[1]).addcmul_(grad, grad, value=1 - BETAS[1])
-            size = square.sqrt().div_(correction_square.sqrt()).add_(EPSILON)
-            p.sub_((self._per_model["lr"] / correction).view(shape) * mean / size)
+        grads = {n: g for n, g in gradients.items() if g is not None}  # logits may not look at the output's curvature
+        for name in grads.keys() & self._decayed:
+            grads[name] = grads[name] + _beside(self._per_model["weight_decay"], grads[name]) * self._state[name]
+        state, mean, square = ([t[n] for n in grads] for t in (self._state, self._mean, self._square))
+        changes = list(grads.values())
+        torch._foreach_lerp_(mean, changes, 1 - BETAS[0])
+        torch._foreach_mul_(square, BETAS[1])
+        torch._foreach_addcmul_(square, changes, changes, value=1 - BETAS[1])
+        size = torch._foreach_sqrt(square)
+        torch._foreach_div_(size, correction_square.sqrt())
+        torch._foreach_add_(size, EPSILON)
+        lr = self._per_model["lr"] / correction
+        steps = torch._foreach_mul(mean, [_beside(lr, p) for p in state])
+        torch._foreach_div_(steps, size)
+        torch._foreach_sub_(state, steps)
 
     def _judge(self) -> None:
         """Score the validation part, and keep what is best for each model that still has patience."""
@@ -232,6 +236,11 @@ class Batch:
             for name in tensors:
                 tensors[name] = tensors[name].index_select(0, chosen)
         self._graph, self._warming = None, 1
+
+
+def _beside(numbers: Tensor, p: Tensor) -> Tensor:
+    """A number for each model ``(M,)``, to be multiplied with their parameters ``(M, …)``."""
+    return numbers.view(-1, *[1] * (p.dim() - 1))
 
 
 class _Program(torch.nn.Module):
