@@ -10,7 +10,11 @@ from hyperboloid.training.checkpoint import write_atomically
 
 #: From dark to light in a fixed order, so that they stay apart in black and white.
 COLOURS = ("#01556a", "#a6611a", "#3fa796", "#dfa03f")
+#: As many as have no common factor with the number of colours, so that 28 pairs come before one repeats.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "0.5"
+#: Of a node that has no label.
+UNKNOWN: dict[str, Any] = {"color": "0.75", "marker": "."}
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -43,3 +47,8 @@ def save_figure(figure: Any, path: Path) -> None:
 def plain(text: str) -> str:
     """Text in which matplotlib finds no formula."""
     return text.replace("$", r"\$")
+
+
+def look(number: int) -> dict[str, Any]:
+    """Colour and marker of the class with this number: classes that share the one differ in the other."""
+    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}

@@ -76,3 +76,7 @@ class Graph:
     def id_of(self, node: int) -> str:
         """The user's name of a node."""
         return str(node) if self.node_ids is None else self.node_ids[node]
+
+    def class_name(self, label: int) -> str:
+        """The user's name of a class."""
+        return str(label) if self.class_names is None else self.class_names[label]
