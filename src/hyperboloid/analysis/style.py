@@ -10,7 +10,9 @@ from hyperboloid.training.checkpoint import write_atomically
 
 #: From dark to light in a fixed order, so that they stay apart in black and white.
 COLOURS = ("#01556a", "#a6611a", "#3fa796", "#dfa03f")
-#: As many as have no common factor with the number of colours, so that 28 pairs come before one repeats.
+#: More of them, for classes.
+PALETTE = (*COLOURS, "#7b3294", "#c51b7d", "#5e8c31", "#d73027", "#4575b4", "#222222")
+#: As many as have no common factor with the number of colours, so that 70 pairs come before one repeats.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "0.5"
 #: Of a node that has no label.
@@ -51,4 +53,4 @@ def plain(text: str) -> str:
 
 def look(number: int) -> dict[str, Any]:
     """Colour and marker of the class with this number: classes that share the one differ in the other."""
-    return {"color": COLOURS[number % len(COLOURS)], "marker": MARKERS[number % len(MARKERS)]}
+    return {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}
