@@ -8,6 +8,7 @@ import torch
 import hyperboloid
 from hyperboloid import InputError
 from hyperboloid.analysis.disk_picture import COLOUR_BY, MOST_EDGES, colouring, draw_disk
+from hyperboloid.analysis.style import save_figure
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_colours_by_split(runs):
 @pytest.mark.parametrize("task", ["link", "node"])
 @pytest.mark.parametrize("by", COLOUR_BY)
 def test_every_colouring_draws(runs, task, by, tmp_path):
-    draw_disk(runs[task], tmp_path / "disk.svg", by)
+    save_figure(draw_disk(runs[task], by), tmp_path / "disk.svg")
     text = (tmp_path / "disk.svg").read_text()
     assert ("test edges" in text) == (task == "link" and by == "split")
 
@@ -71,7 +72,7 @@ def test_a_large_graph_becomes_a_small_file_that_says_what_it_leaves_out(tmp_pat
     many = MOST_EDGES + 5000
     graph = networkx.gnm_random_graph(8000, many, seed=0)
     run = hyperboloid.fit(graph, dim=2, epochs=1, out=tmp_path / "run").best
-    draw_disk(run, tmp_path / "disk.svg")
+    save_figure(draw_disk(run), tmp_path / "disk.svg")
     text = (tmp_path / "disk.svg").read_text()
     assert f"{MOST_EDGES:,} of {many:,} edges" in text
     assert "<image" in text  # edges and nodes are pixels
@@ -80,12 +81,12 @@ def test_a_large_graph_becomes_a_small_file_that_says_what_it_leaves_out(tmp_pat
 
 def test_a_euclidean_model_is_drawn_in_the_plane_and_a_relu_is_named(tmp_path):
     flat = hyperboloid.fit("karate", model="gcn", dim=4, epochs=2, out=tmp_path / "gcn").best
-    draw_disk(flat, tmp_path / "flat.svg")
+    save_figure(draw_disk(flat), tmp_path / "flat.svg")
     assert "Euclidean" in (tmp_path / "flat.svg").read_text()
     assert "orthant" not in (tmp_path / "flat.svg").read_text()
     bent = hyperboloid.fit("karate", dim=4, epochs=2, last_activation=True, out=tmp_path / "relu").best
     assert float(bent.encode().min()) == 0  # one orthant indeed
-    draw_disk(bent, tmp_path / "bent.svg")
+    save_figure(draw_disk(bent), tmp_path / "bent.svg")
     assert "one orthant" in (tmp_path / "bent.svg").read_text()
 
 
@@ -93,5 +94,5 @@ def test_a_euclidean_model_is_drawn_in_the_plane_and_a_relu_is_named(tmp_path):
 def test_points_near_the_middle_are_looked_at_closely(tmp_path, runs, size, monkeypatch):
     run = hyperboloid.load(runs["link"].folder).best
     monkeypatch.setattr(run, "encode", lambda: size * torch.randn(34, 4, generator=torch.Generator().manual_seed(0)))
-    draw_disk(run, tmp_path / "disk.svg")
+    save_figure(draw_disk(run), tmp_path / "disk.svg")
     assert ("of the disk's radius" in (tmp_path / "disk.svg").read_text()) == (size < 1)

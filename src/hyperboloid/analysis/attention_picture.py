@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,7 +14,7 @@ from hyperboloid.graphs.graph import UNLABELLED
 from hyperboloid.training.experiment import Run
 
 from .attention import Attention, LayerSummary, neighbours
-from .style import COLOURS, UNKNOWN, dress, look, new_figure, plain, save_figure
+from .style import COLOURS, UNKNOWN, dress, look, new_figure, plain
 
 #: Neighbours that still can be told apart around a node.
 MOST_NEIGHBOURS = 24
@@ -25,16 +24,15 @@ HATCHES = ("", "///", "...", "xxx")
 
 
 def draw_attention(
-    run: Run, layers: list[Attention], summaries: Sequence[LayerSummary], node: int | None, path: Path
-) -> None:
-    """Draw to a PNG or SVG file.
+    run: Run, layers: list[Attention], summaries: Sequence[LayerSummary], node: int | None = None
+) -> Any:
+    """A figure of a node's attention and of the numbers across the graph.
 
     Args:
         run: the trained model.
         layers: its weights.
         summaries: of the layers.
         node: whose neighbours to show; None for the numbers across the graph alone.
-        path: the file.
     """
     figure = new_figure(4.2 * (len(layers) if node is not None else 0) + 5.2, 4.6)
     grid = figure.subplots(1, 1 + (len(layers) if node is not None else 0), squeeze=False)[0]
@@ -50,7 +48,7 @@ def draw_attention(
         _legend(grid[0], run.graph, run.graph.y[around[kept]] if run.graph.y is not None else None)
     _across(grid[-1], summaries)
     figure.suptitle(f"Attention of {run.config.model} on {plain(run.config.dataset)}, {run.config.task}", fontsize=11)
-    save_figure(figure, path)
+    return figure
 
 
 def _heaviest(weights: Tensor) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from hyperboloid.training.experiment import Run
 from hyperboloid.training.tasks import LinkTask, NodeTask
 
 from .disk import disk_coordinates, geodesic, plane_coordinates
-from .style import UNKNOWN, look, plain, save_figure
+from .style import UNKNOWN, look, plain
 
 COLOUR_BY = ("label", "degree", "depth", "split")
 #: More edges make the picture grey, not richer: so many are drawn, chosen at random.
@@ -83,12 +82,11 @@ def colouring(run: Run, by: str | None) -> Colouring:
     return Colouring("split", [*([("in no part", rest, UNKNOWN)] if rest.any() else []), *named])
 
 
-def draw_disk(run: Run, path: Path, by: str | None = None) -> None:
-    """Draw a run's embeddings to a PNG or SVG file.
+def draw_disk(run: Run, by: str | None = None) -> Any:
+    """A figure of a run's embeddings.
 
     Args:
         run: the trained model.
-        path: the file.
         by: what colours say, see :func:`colouring`; ``split`` colours the edges of a link run, the nodes of another.
     """
     from matplotlib.figure import Figure
@@ -128,7 +126,7 @@ def draw_disk(run: Run, path: Path, by: str | None = None) -> None:
         fontsize=11,
     )
     figure.text(0.5, 0.02, "; ".join(notes), ha="center", fontsize=8, color="0.35")
-    save_figure(figure, path)
+    return figure
 
 
 def _edges(axes: Any, run: Run, points: NDArray[Any], *, coloured: bool, curved: bool) -> list[str]:

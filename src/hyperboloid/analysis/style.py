@@ -35,15 +35,19 @@ def dress(axes: Any, title: str) -> None:
         axes.spines[side].set_visible(False)
 
 
-def save_figure(figure: Any, path: Path) -> None:
-    """Write a PNG or SVG file, as the name says; the same picture gives the same bytes: no date, no random names."""
+def picture(figure: Any, kind: str) -> bytes:
+    """The figure as ``png`` or ``svg``; the same picture gives the same bytes: no date, no random names."""
     import matplotlib
 
-    suffix = path.suffix.removeprefix(".")
-    picture = io.BytesIO()
+    content = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "hyperboloid"}):
-        figure.savefig(picture, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
-    write_atomically(path, picture.getvalue())
+        figure.savefig(content, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    return content.getvalue()
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a PNG or SVG file, as the name says."""
+    write_atomically(path, picture(figure, path.suffix.removeprefix(".")))
 
 
 def plain(text: str) -> str:

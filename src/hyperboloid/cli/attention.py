@@ -24,6 +24,7 @@ def command(
     """Show what a run's layers attend to; of several runs the best on validation is used."""
     from hyperboloid.analysis.attention import attention_weights, neighbours, summarize
     from hyperboloid.analysis.attention_picture import draw_attention
+    from hyperboloid.analysis.style import save_figure
     from hyperboloid.graphs.ids import node_number
     from hyperboloid.training.experiment import load
 
@@ -43,7 +44,7 @@ def command(
         _show_node(rows, len(layers))
     for s in summaries:
         typer.echo(_sentence(s))
-    draw_attention(chosen, layers, summaries, number, path)
+    save_figure(draw_attention(chosen, layers, summaries, number), path)
     typer.echo(f"Picture: {path}")
     if as_json:
         found = {"run": str(run), "model": chosen.config.model, "node": node, "attends_to": rows}

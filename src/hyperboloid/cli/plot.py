@@ -20,10 +20,11 @@ def command(
 ) -> None:
     """Draw a run's embeddings on the Poincaré disk; of several runs the best on validation is used."""
     from hyperboloid.analysis.disk_picture import draw_disk
+    from hyperboloid.analysis.style import save_figure
     from hyperboloid.training.experiment import load
 
     path = out or run / "disk.png"
     chosen = load(run).best
     check_picture(path)
-    draw_disk(chosen, path, colour)
+    save_figure(draw_disk(chosen, colour), path)
     typer.echo(f"Picture: {path}")
