@@ -7,9 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hyperboloid.errors import InputError
-
-from .options import RunArgument, check_parent
+from .options import RunArgument, check_picture
 
 
 def command(
@@ -21,9 +19,7 @@ def command(
     from hyperboloid.training.experiment import load
 
     path = out or run / "disk.png"
-    if path.suffix not in (".png", ".svg"):
-        raise InputError(f"The picture must be a .png or .svg file, not {path.name!r}.")
     chosen = load(run).best
-    check_parent(path)
+    check_picture(path)
     draw_disk(chosen, path)
     typer.echo(f"Picture: {path}")
