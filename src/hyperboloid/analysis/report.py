@@ -17,7 +17,7 @@ from .attention import LayerSummary, attention_weights, summarize
 from .attention_picture import draw_attention
 from .curves import curvature_names, draw_curves
 from .disk_picture import draw_disk
-from .distortion import distortion
+from .distortion import run_distortion
 
 #: Half width of δ_avg's confidence interval; the command `hyperbolicity` measures more finely.
 PRECISION = 0.01
@@ -114,8 +114,18 @@ def _tree_likeness(run: Run) -> str:
     except InputError as error:
         rows.append(["δ_avg of the graph", "–", str(error)])
     try:
-        found = distortion(run)
-        rows.append(["average distortion", f"{found.distortion:.4g}", "0 where distances are those of the graph"])
+        found = run_distortion(run)
+        range_ = "" if found.all_pairs else f" ± {found.standard_error:.2g}"
+        pairs = "all pairs" if found.all_pairs else f"{found.pairs:,} pairs"
+        rows += [
+            ["average distortion", f"{found.average:.4g}{range_}", f"0 where the graph's distances are kept; {pairs}"],
+            [
+                "mean average precision",
+                f"{found.mean_average_precision:.3f}",
+                "1 where neighbours are nearest",
+            ],
+            ["rank correlation of distances", f"{found.rank_correlation:.3f}", "1 where their order is kept"],
+        ]
     except InputError as error:
         rows.append(["average distortion", "–", str(error)])
     return html.section("geometry", "Is the graph hyperbolic, and the embedding faithful?", html.table([], rows))

@@ -54,7 +54,7 @@ def check_parent(path: Path) -> None:
 
 
 def check_picture(path: Path) -> None:
-    """Refuse a picture that is neither PNG nor SVG, or has no folder to go to."""
+    """Refuse a picture that is no PNG or SVG file, or has no folder to go to."""
     if path.suffix not in (".png", ".svg"):
         raise InputError(f"The picture must be a .png or .svg file, not {path.name!r}.")
     check_parent(path)
