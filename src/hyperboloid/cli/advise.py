@@ -88,4 +88,5 @@ def _show(found: Advice) -> None:
     show_models(found.found)
     for sentence in found.sentences:
         typer.echo(sentence)
-    typer.echo(f"The best model is a run folder: {found.found.folder / 'best'} ({found.seconds:.0f} s)")
+    best, folder = found.found.verdicts[0].model, found.found.folder / "best"
+    typer.echo(f"The best on validation, {best}, is a run folder: {folder} ({found.seconds:.0f} s)")
