@@ -29,8 +29,8 @@ from .style import COLOURS, dress, new_figure, plain, save_figure
 
 #: Pairs (i, j) at most; beyond, all pairs of as many random nodes i are taken as fit.
 MOST_PAIRS = 10_000_000
-#: Coordinates of pairs handled at a time.
-COORDINATES_AT_ONCE = 1_000_000
+#: Coordinates of pairs handled at a time: what stays in the processor's cache is more than twice as fast.
+COORDINATES_AT_ONCE = 200_000
 #: Of the embedded distances between nodes so many edges apart.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -158,9 +158,12 @@ def _mean_average_precision(embedded: Array, paths: Paths, nodes: Array) -> floa
 
 
 def _rank_correlation(d: Array, g: Array) -> float:
-    from scipy.stats import spearmanr
+    """Spearman's; of graph distances, which are few, a count of each gives the ranks without sorting."""
+    from scipy.stats import rankdata
 
-    return float(spearmanr(d, g).statistic)
+    count = np.bincount(g)
+    rank = np.cumsum(count) - (count - 1) / 2
+    return float(np.corrcoef(rankdata(d), rank[g])[0, 1])
 
 
 def draw_distortion(found: Distortion, title: str, path: Path) -> None:
@@ -191,5 +194,5 @@ def draw_bands(axes: Any, bands: dict[int, list[float]], mean_length: float, tit
     axes.set_xlim(0, hops[-1] + 0.6)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("graph distance, edges")
-    axes.set_ylabel("embedded distance, its average = 1")
+    axes.set_ylabel("embedded distance / average")
     dress(axes, title)
