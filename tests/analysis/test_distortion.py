@@ -6,6 +6,7 @@ import networkx
 import numpy as np
 import pytest
 import torch
+from scipy.stats import pearsonr, spearmanr
 
 import hyperboloid
 from hyperboloid import InputError
@@ -51,6 +52,11 @@ def test_the_formulas(manifold):
     assert found.mean_average_precision == pytest.approx(precision, rel=1e-12)
     assert found.pairs == pairs < 30 * 29
     assert (found.all_pairs, found.standard_error) == (True, 0)
+    lengths = dict(networkx.all_pairs_shortest_path_length(network))
+    pairs = [(i, j) for i in range(30) for j in lengths[i] if i != j]
+    d, g = [float(manifold.normal.dist(z[i], z[j])) for i, j in pairs], [lengths[i][j] for i, j in pairs]
+    assert found.correlation == pytest.approx(pearsonr(d, g).statistic)
+    assert found.rank_correlation == pytest.approx(spearmanr(d, g).statistic)
 
 
 @pytest.mark.parametrize("manifold", SPACES, ids=str)

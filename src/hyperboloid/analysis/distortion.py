@@ -29,8 +29,8 @@ from .style import COLOURS, dress, new_figure, plain, save_figure
 
 #: Pairs (i, j) at most; beyond, all pairs of as many random nodes i are taken as fit.
 MOST_PAIRS = 10_000_000
-#: Coordinates of pairs handled at a time.
-COORDINATES_AT_ONCE = 1_000_000
+#: Coordinates of pairs handled at a time: what stays in the processor's cache is more than twice as fast.
+COORDINATES_AT_ONCE = 200_000
 #: Of the embedded distances between nodes so many edges apart.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -85,8 +85,6 @@ def distortion(z: Tensor, manifold: Lorentz | Euclidean, graph: Graph, seed: int
     Raises:
         InputError: all embeddings are the same.
     """
-    from scipy.stats import rankdata
-
     n = graph.num_nodes
     nodes = np.arange(n)
     if n * n > MOST_PAIRS:
@@ -104,7 +102,7 @@ def distortion(z: Tensor, manifold: Lorentz | Euclidean, graph: Graph, seed: int
         standard_error=_standard_error(moments, n),
         mean_average_precision=_mean_average_precision(embedded, paths, nodes),
         correlation=_correlation(d, g),
-        rank_correlation=_correlation(rankdata(d), rankdata(g)),
+        rank_correlation=_rank_correlation(d, g),
         nodes=len(nodes),
         pairs=len(d),
         all_pairs=len(nodes) == n,
@@ -164,6 +162,15 @@ def _correlation(d: Array, g: Array) -> float:
     return float(np.corrcoef(d, g)[0, 1]) if np.ptp(d) > 0 and np.ptp(g) > 0 else 0.0
 
 
+def _rank_correlation(d: Array, g: Array) -> float:
+    """Spearman's; of graph distances, which are few, a count of each gives the ranks without sorting."""
+    from scipy.stats import rankdata
+
+    count = np.bincount(g)
+    rank = np.cumsum(count) - (count - 1) / 2
+    return _correlation(rankdata(d), rank[g])
+
+
 def draw_distortion(found: Distortion, title: str, path: Path) -> None:
     """Draw embedded against graph distances to a PNG or SVG file."""
     figure = new_figure(6.5, 4.5)
@@ -192,5 +199,5 @@ def draw_bands(axes: Any, bands: dict[int, list[float]], mean_length: float, tit
     axes.set_xlim(0, hops[-1] + 0.6)
     axes.set_ylim(bottom=0)
     axes.set_xlabel("graph distance, edges")
-    axes.set_ylabel("embedded distance, its average = 1")
+    axes.set_ylabel("embedded distance / average")
     dress(axes, title)

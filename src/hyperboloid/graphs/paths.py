@@ -27,9 +27,15 @@ Result = TypeVar("Result")
 ROWS_AT_ONCE = 64
 
 
+def cores() -> int:
+    """How many threads are used: one for each core, or ``NUMBA_NUM_THREADS`` where that is set."""
+    count: int = config.NUMBA_NUM_THREADS
+    return count
+
+
 def in_threads(work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
-    """Results of ``work`` in the order of the jobs, on all cores (``NUMBA_NUM_THREADS`` of them, where that is set)."""
-    with ThreadPoolExecutor(config.NUMBA_NUM_THREADS) as pool:
+    """Results of ``work`` in the order of the jobs, on all :func:`cores`."""
+    with ThreadPoolExecutor(cores()) as pool:
         yield from pool.map(work, jobs)
 
 
