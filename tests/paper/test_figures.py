@@ -8,7 +8,8 @@ from hyperboloid import InputError
 from hyperboloid.analysis import distortion as distortion_of_embeddings
 from hyperboloid.paper import delta, report
 from hyperboloid.paper.claims import FAILS, HOLDS, PARTLY, UNKNOWN, verdict
-from hyperboloid.paper.distortion import DistortionOfModels, _settings
+from hyperboloid.paper.distortion import DistortionOfModels
+from hyperboloid.paper.figure_runs import link_settings
 from hyperboloid.paper.figures import COMMON_OPTIONS, EVERY_LINE, FIGURES, Asked, get_figure, run_figure
 from hyperboloid.paper.printed import printed_tables
 from hyperboloid.paper.report import write_report
@@ -153,7 +154,10 @@ def test_distortion_trains_measures_and_goes_on(tmp_path, data_dir, monkeypatch)
 
 
 def test_distortion_takes_the_settings_of_the_nearest_dimension(tmp_path):
-    shipped, source = _settings("gcn", tmp_path, {})
+    def settings(model, **asked):
+        return link_settings(model, "disease", "disease_lp", 64, Asked(tmp_path, **asked))
+
+    shipped, source = settings("gcn")
     assert (shipped.dim, source) == (64, "shipped")
     common = {"task": "link", "model": "gcn", "dataset": "disease", "test_mean": 0.5, "test_std": 0.1, "runs": 3}
     lines = [
@@ -161,9 +165,17 @@ def test_distortion_takes_the_settings_of_the_nearest_dimension(tmp_path):
         for dim, split, lr in ((8, 0, 0.1), (32, 0, 0.2), (64, "0-9", 0.3))
     ]
     (tmp_path / "link.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found, source = _settings("gcn", tmp_path, {"epochs": 7})
+    found, source = settings("gcn", epochs=7)
     assert (found.dim, found.lr, found.epochs, source) == (64, 0.2, 7, "link d=32")
-    assert _settings("lgcn", tmp_path, {})[1] == "shipped"
+    assert settings("lgcn")[1] == "shipped"
+
+
+def test_a_variant_takes_the_settings_of_its_architecture(tmp_path):
+    line = {"task": "link", "model": "lgcn", "dataset": "disease", "dim": 16, "test_mean": 0.5, "test_std": 0.1}
+    line |= {"runs": 3, "split": 0, "protocol": {}, "settings": {"dim": 16, "lr": 0.2}}
+    (tmp_path / "link.jsonl").write_text(json.dumps(line) + "\n")
+    found, source = link_settings("lgcn_f", "disease", "disease_lp", 64, Asked(tmp_path))
+    assert (found.dim, found.lr, found.mean, source) == (64, 0.2, "frechet", "link d=16")
 
 
 @pytest.mark.parametrize(

@@ -42,8 +42,8 @@ class Attention:
 class SameLabel:
     """Attention on neighbours of a node's own label, as means over the nodes that can choose.
 
-    A node can choose if it has labelled neighbours of its own and of another label; itself is left out, and so are
-    neighbours without a label.
+    A node can choose if it has labelled neighbours of its own and of another label, and attends to any of them at all;
+    itself is left out, and so are neighbours without a label.
 
     Attributes:
         nodes: how many nodes can choose.

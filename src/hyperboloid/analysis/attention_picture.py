@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from hyperboloid.graphs import Graph
 from hyperboloid.graphs.graph import UNLABELLED
 from hyperboloid.training.experiment import Run
 
@@ -39,13 +38,16 @@ def draw_attention(
     if node is not None:
         around, weights = neighbours(layers, node)
         kept = _heaviest(weights)
+        graph, shown = run.graph, around[kept].tolist()
+        labels = [None if graph.y is None else int(graph.y[other]) for other in shown]
         for number, axes in enumerate(grid[:-1]):
-            _neighbourhood(axes, run.graph, around[kept], weights[number][kept])
+            draw_neighbourhood(axes, [graph.id_of(i) for i in shown], labels, weights[number][kept].tolist())
             axes.set_title(f"layer {number + 1}", fontsize=10)
-        shown = "all" if kept.numel() == around.numel() else f"the {kept.numel() - 1} heaviest"
-        note = f"node {plain(run.graph.id_of(node))}: {shown} of its {around.numel() - 1} neighbours"
+        which = "all" if len(shown) == around.numel() else f"the {len(shown) - 1} heaviest"
+        note = f"node {plain(graph.id_of(node))}: {which} of its {around.numel() - 1} neighbours"
         grid[0].text(0.0, -0.02, note, transform=grid[0].transAxes, fontsize=8, va="top")
-        _legend(grid[0], run.graph, run.graph.y[around[kept]] if run.graph.y is not None else None)
+        if graph.y is not None:
+            legend(grid[0], labels, graph.class_name)
     _across(grid[-1], summaries)
     figure.suptitle(f"Attention of {run.config.model} on {plain(run.config.dataset)}, {run.config.task}", fontsize=11)
     return figure
@@ -58,43 +60,42 @@ def _heaviest(weights: Tensor) -> Tensor:
     return torch.cat([torch.zeros(1, dtype=torch.long), best.sort().values])
 
 
-def _look(graph: Graph, node: int) -> dict[str, Any]:
-    label = UNLABELLED if graph.y is None else int(graph.y[node])
-    return UNKNOWN if label == UNLABELLED else look(label)
+def look_of(label: int | None) -> dict[str, Any]:
+    """Colour and marker of a node with this label, or without one."""
+    return UNKNOWN if label is None or label == UNLABELLED else look(label)
 
 
-def _neighbourhood(axes: Any, graph: Graph, around: Tensor, weights: Tensor) -> None:
-    """The node in the middle, its neighbours around it, edges as wide as the attention they get."""
+def draw_neighbourhood(axes: Any, names: Sequence[str], labels: Sequence[int | None], weights: Sequence[float]) -> None:
+    """A node (the first) in the middle, its neighbours around it, edges as wide as the attention they get."""
     axes.set_axis_off()
     axes.set_aspect("equal")
     axes.set_xlim(-1.55, 1.55)
     axes.set_ylim(-1.45, 1.45)
-    centre, *others = around.tolist()
-    for k, (node, weight) in enumerate(zip(others, weights[1:].tolist(), strict=True)):
+    mark = {"linestyle": "", "markeredgecolor": "black", "zorder": 3}
+    others = list(zip(names, labels, weights, strict=True))[1:]
+    for k, (name, label, weight) in enumerate(others):
         angle = math.pi / 2 - 2 * math.pi * k / len(others)
         x, y = math.cos(angle), math.sin(angle)
         axes.plot([0, x], [0, y], color="0.45", linewidth=max(0.4, WIDEST * weight), zorder=1, solid_capstyle="butt")
-        axes.plot([x], [y], markersize=11, markeredgecolor="black", zorder=3, linestyle="", **_look(graph, node))
-        text = f"{plain(graph.id_of(node))}\n{weight:.2f}"
-        axes.text(1.28 * x, 1.25 * y, text, ha="center", va="center", fontsize=8, zorder=4)
-    own = _look(graph, centre)
-    axes.plot([0], [0], markersize=15, markeredgecolor="black", markeredgewidth=2.5, zorder=3, linestyle="", **own)
-    name = f"{plain(graph.id_of(centre))}\nitself {float(weights[0]):.2f}"
+        axes.plot([x], [y], markersize=11, **mark, **look_of(label))
+        axes.text(1.28 * x, 1.25 * y, f"{plain(name)}\n{weight:.2f}", ha="center", va="center", fontsize=8, zorder=4)
+    axes.plot([0], [0], markersize=15, markeredgewidth=2.5, **mark, **look_of(labels[0]))
+    text = f"{plain(names[0])}\nitself {weights[0]:.2f}"
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 1.5}
-    axes.text(0, -0.3, name, ha="center", va="center", fontsize=8, zorder=4, bbox=box)
+    axes.text(0, -0.3, text, ha="center", va="center", fontsize=8, zorder=4, bbox=box)
 
 
-def _legend(axes: Any, graph: Graph, labels: Tensor | None) -> None:
+def legend(axes: Any, labels: Sequence[int | None], name_of: Callable[[int], str]) -> None:
     """Which look stands for which label."""
     from matplotlib.lines import Line2D
 
-    if labels is None:
-        return
-    marks = []
-    for label in sorted(set(labels.tolist())):
-        name = "no label" if label == UNLABELLED else f"label {graph.class_name(label)}"
-        shape = UNKNOWN if label == UNLABELLED else look(label)
-        marks.append(Line2D([], [], linestyle="", markeredgecolor="black", label=plain(name), **shape))
+    known = sorted({label for label in labels if label is not None and label != UNLABELLED})
+    entries = [(f"label {name_of(label)}", look_of(label)) for label in known]
+    if len(known) < len(set(labels)):
+        entries.append(("no label", UNKNOWN))
+    marks = [
+        Line2D([], [], linestyle="", markeredgecolor="black", label=plain(text), **shape) for text, shape in entries
+    ]
     axes.legend(handles=marks, loc="upper left", fontsize=8, frameon=False, borderpad=0, handletextpad=0.1)
 
 

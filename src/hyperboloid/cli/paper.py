@@ -45,7 +45,7 @@ def run(
         typer.Argument(
             metavar="NAME",
             help="Which one: operations (Table 1), centroids (Table 2), link (4), node (5), ablation (6), or a figure: "
-            "aggregation, delta, distortion.",
+            "aggregation, delta, distortion, attention, efficiency, att_dim.",
         ),
     ],
     seed: Annotated[int, typer.Option(help="Seed of what is drawn at random.")] = 0,
@@ -53,7 +53,7 @@ def run(
     dims: Annotated[str | None, _cells_option(help="Only these dimensions, like 8,16.")] = None,
     models: Annotated[str | None, _cells_option(help="Only these models, like lgcn,gcn.")] = None,
     seeds: Annotated[
-        int | None, _cells_option(help="Fresh initialisations.", show_default="10 for tables, 3 for distortion")
+        int | None, _cells_option(help="Fresh initialisations.", show_default="10 for tables, else 3 to 10")
     ] = None,
     tries: Annotated[int | None, _cells_option(help="Settings to try.", show_default="the whole grid of 256")] = None,
     halving: Annotated[bool, _cells_option(help="Stop the worse half of a search now and then.")] = True,

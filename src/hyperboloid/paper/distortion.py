@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import statistics
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from hyperboloid.analysis.distortion import draw_bands, run_distortion
 from hyperboloid.analysis.style import COLOURS, dress, new_figure
-from hyperboloid.errors import InputError
-from hyperboloid.graphs import load_graph
 from hyperboloid.training.experiment import Experiment
-from hyperboloid.training.fitting import fit
-from hyperboloid.training.settings import Settings, default_settings, taken_settings
 
 from .board import Score, noise_between
 from .cell_work import SPLIT
 from .cells import chosen_names
 from .claims import EUCLIDEAN, FAILS, HOLDS, HYPERBOLIC, PARTLY, UNKNOWN, Claim, Finding
+from .figure_runs import link_settings, number_of_seeds, trained
 from .figures import Asked, FigureExperiment
-from .provenance import code_version
-from .results import Line, read_results
+from .results import Line
 from .table import PaperTable
 
 #: From the left in the picture.
@@ -94,10 +87,7 @@ class DistortionOfModels(FigureExperiment):
         return [self._wanted(model, asked) for model in chosen_names("model", self.name, asked.models, MODELS)]
 
     def _wanted(self, model: str, asked: Asked) -> Line:
-        if asked.seeds is not None and asked.seeds < 1:
-            raise InputError(f"seeds must be at least 1, not {asked.seeds}.")
-        limits = {} if asked.epochs is None else {"epochs": asked.epochs}
-        settings, source = _settings(model, asked.results, limits)
+        settings, source = link_settings(model, DATASET, GRAPH, DIM, asked)
         return {
             "dataset": DATASET,
             "graph": GRAPH,
@@ -105,7 +95,7 @@ class DistortionOfModels(FigureExperiment):
             "model": model,
             "dim": DIM,
             "split": SPLIT,
-            "runs": SEEDS if asked.seeds is None else asked.seeds,
+            "runs": number_of_seeds(asked, SEEDS),
             "settings": dataclasses.asdict(settings),
             "settings_from": source,
             "protocol": {"dtype": asked.dtype},
@@ -113,20 +103,7 @@ class DistortionOfModels(FigureExperiment):
 
     def measure(self, wanted: Line, asked: Asked, say: Callable[[str], None]) -> Line:
         """Train a model some times and measure every run; what has been trained already is not trained again."""
-        taken = {name: wanted["settings"][name] for name in taken_settings(wanted["model"])}
-        experiment = fit(
-            load_graph(GRAPH, data_dir=asked.data_dir),
-            task="link",
-            model=wanted["model"],
-            seeds=wanted["runs"],
-            split=SPLIT,
-            device=asked.device,
-            dtype=asked.dtype,
-            out=_folder(wanted, asked),
-            resume=True,
-            **taken,
-        )
-        return _measured(experiment)
+        return _measured(trained(self.name, wanted, asked))
 
     def draw(self, lines: Sequence[Line]) -> Any:
         """A bar for each model, and below embedded against graph distances."""
@@ -180,26 +157,6 @@ class DistortionOfModels(FigureExperiment):
             "runs": "runs",
         }
         return PaperTable(self.name, self.title, columns, rows)
-
-
-def _settings(model: str, results: Path, limits: dict[str, int]) -> tuple[Settings, str]:
-    """Settings for a model at :data:`DIM`, and where they come from."""
-    found = [
-        line
-        for line in read_results(results, ["link"])
-        if (line["dataset"], line["model"], line["split"]) == (DATASET, model, SPLIT)
-    ]
-    if not found:
-        return default_settings(model, "link", GRAPH, DIM, **limits), "shipped"
-    nearest = min(found, key=lambda line: abs(line["dim"] - DIM))
-    return Settings(**nearest["settings"] | {"dim": DIM} | limits), f"link d={nearest['dim']}"
-
-
-def _folder(wanted: Line, asked: Asked) -> Path:
-    """The run folder of a model; those of other settings, code or device lie elsewhere."""
-    depends = [wanted, code_version(), asked.device]
-    digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:10]
-    return asked.work / f"distortion-{GRAPH}-{wanted['model']}-d{DIM}-{digest}"
 
 
 def _measured(experiment: Experiment) -> Line:

@@ -26,6 +26,9 @@ FIGURES: dict[str, str] = {
     "aggregation": "hyperboloid.paper.aggregation:Aggregation",
     "delta": "hyperboloid.paper.delta:Delta",
     "distortion": "hyperboloid.paper.distortion:DistortionOfModels",
+    "attention": "hyperboloid.paper.attention:AttentionOnDisease",
+    "efficiency": "hyperboloid.paper.efficiency:Efficiency",
+    "att_dim": "hyperboloid.paper.att_dim:AttentionWidth",
 }
 #: Options of ``paper run`` that every one of them takes.
 COMMON_OPTIONS = frozenset({"results", "figures", "commit"})
