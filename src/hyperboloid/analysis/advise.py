@@ -98,7 +98,8 @@ class Advice:
     def sentences(self) -> list[str]:
         """The recommendation, and the numbers behind it."""
         space = geometry(self.chosen)
-        out = [f"Use {self.chosen.model} ({space} space) with {self.dim} dimensions."]
+        use = "Use" if self.settled else "For the time being use"
+        out = [f"{use} {self.chosen.model} ({space} space) with {self.dim} dimensions."]
         if self.rival is not None:
             gap = 100 * (self.chosen.test_mean - self.rival.test_mean)
             scores = f"{self.found.metric} {_percent(self.chosen)} against {_percent(self.rival)} of {self.rival.model}"
