@@ -9,7 +9,7 @@ from hyperboloid.analysis import distortion as distortion_of_embeddings
 from hyperboloid.paper import delta, report
 from hyperboloid.paper.claims import FAILS, HOLDS, PARTLY, UNKNOWN, verdict
 from hyperboloid.paper.distortion import DistortionOfModels
-from hyperboloid.paper.figure_runs import link_settings
+from hyperboloid.paper.figure_runs import link_settings, searched_settings
 from hyperboloid.paper.figures import COMMON_OPTIONS, EVERY_LINE, FIGURES, Asked, get_figure, run_figure
 from hyperboloid.paper.printed import printed_tables
 from hyperboloid.paper.report import write_report
@@ -114,15 +114,18 @@ def test_verdicts_on_delta():
     assert judged("delta", [bound])["δ_worst cannot be sampled"].compared == 0
 
 
-def distortion_line(model, mean, std=0.01):
-    return {"model": model, "distortion_mean": mean, "distortion_std": std, "runs": 4}
+def distortion_line(model, mean, choice="searched", std=0.01):
+    return {"model": model, "choice": choice, "distortion_mean": mean, "distortion_std": std, "runs": 4}
 
 
 def test_verdicts_on_distortion():
     means = {"gcn": 0.9, "gat": 0.8, "hgcn": 0.5, "kgcn": 0.85, "hat": 0.3, "lgcn": 0.31}
-    found = judged("distortion", [distortion_line(*pair) for pair in means.items()])
-    assert found["Lowest distortion"].verdict == PARTLY
-    assert found["Lowest distortion"].text.endswith("LGCN has less in 4 of 5 comparisons, by more than the noise in 4.")
+    lines = [distortion_line(*pair) for pair in means.items()]
+    found = judged("distortion", lines)
+    assert (found["Lowest distortion"].verdict, found["Lowest distortion"].compared) == (PARTLY, 5)
+    assert found["Lowest distortion"].text.endswith(
+        "LGCN has less in 4 of 5 comparisons, by more than the noise in 4, and more by more than the noise in 0."
+    )
     assert found["Hyperbolic GCNs distort less"].verdict == PARTLY  # κGCN lies between GAT and GCN
     assert "in 7 of 8 comparisons" in found["Hyperbolic GCNs distort less"].text
     best = judged("distortion", [distortion_line(*pair) for pair in (means | {"lgcn": 0.295}).items()])
@@ -130,6 +133,11 @@ def test_verdicts_on_distortion():
     assert "by more than the noise in 4" in best["Lowest distortion"].text  # 0.005 to HAT is less than 2·√(2·0.01²/4)
     worst = judged("distortion", [distortion_line("gcn", 0.1), distortion_line("lgcn", 0.2)])
     assert worst["Lowest distortion"].verdict == FAILS
+    # models are compared with the same choice of settings only
+    shipped = [distortion_line("gcn", 0.2, "shipped"), distortion_line("lgcn", 0.25, "shipped")]
+    both = judged("distortion", [*lines, *shipped])["Lowest distortion"]
+    assert (both.compared, both.of) == (6, 10)
+    assert "in 4 of 6 comparisons, by more than the noise in 4, and more by more than the noise in 1." in both.text
 
 
 def test_distortion_trains_measures_and_goes_on(tmp_path, data_dir, monkeypatch):
@@ -140,7 +148,7 @@ def test_distortion_trains_measures_and_goes_on(tmp_path, data_dir, monkeypatch)
     assert set(line) >= LINE_NAMES
     assert (line["graph"], line["task"], line["dim"], line["runs"]) == ("disease_lp", "link", 64, 2)
     assert line["settings"]["epochs"] == 2
-    assert line["settings_from"] == "shipped"
+    assert line["choice"] == "shipped"
     assert len(line["distortions"]) == len(line["tests"]) == 2
     assert line["distortion_mean"] == pytest.approx(sum(line["distortions"]) / 2)
     assert [int(hops) for hops in line["bands"]] == list(range(1, 9))
@@ -154,20 +162,20 @@ def test_distortion_trains_measures_and_goes_on(tmp_path, data_dir, monkeypatch)
 
 
 def test_distortion_takes_the_settings_of_the_nearest_dimension(tmp_path):
-    def settings(model, **asked):
-        return link_settings(model, "disease", "disease_lp", 64, Asked(tmp_path, **asked))
-
-    shipped, source = settings("gcn")
-    assert (shipped.dim, source) == (64, "shipped")
+    assert searched_settings("gcn", "disease", 64, Asked(tmp_path)) is None
+    shipped, source = link_settings("gcn", "disease", "disease_lp", 64, Asked(tmp_path, epochs=7))
+    assert (shipped.dim, shipped.epochs, source) == (64, 7, "shipped")
     common = {"task": "link", "model": "gcn", "dataset": "disease", "test_mean": 0.5, "test_std": 0.1, "runs": 3}
     lines = [
         common | {"dim": dim, "split": split, "protocol": {}, "settings": {"dim": dim, "lr": lr}}
         for dim, split, lr in ((8, 0, 0.1), (32, 0, 0.2), (64, "0-9", 0.3))
     ]
     (tmp_path / "link.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found, source = settings("gcn", epochs=7)
+    found, source = link_settings("gcn", "disease", "disease_lp", 64, Asked(tmp_path, epochs=7))
     assert (found.dim, found.lr, found.epochs, source) == (64, 0.2, 7, "link d=32")
-    assert settings("lgcn")[1] == "shipped"
+    wanted = DistortionOfModels().wanted(Asked(results=tmp_path))
+    assert [(one["model"], one["choice"]) for one in wanted if one["choice"] == "searched"] == [("gcn", "searched")]
+    assert len(wanted) == 7
 
 
 def test_a_variant_takes_the_settings_of_its_architecture(tmp_path):
@@ -202,7 +210,7 @@ def test_the_report_has_a_section_for_each(tmp_path, monkeypatch):
     assert written.verdicts["Aggregation in the tangent space is no centroid"] == HOLDS
     assert written.verdicts["Lowest distortion"] == UNKNOWN
     assert "| Aggregation in the tangent space is no centroid | **holds** | 1 of 1 |" in page
-    assert "| Lowest distortion | **not measured** | 0 of 5 |" in page
+    assert "| Lowest distortion | **not measured** | 0 of 10 |" in page
     assert "](figures/aggregation.png)" in page
     assert "](figures/delta.png)" not in page
     assert {path.name for path in written.pictures} >= {"aggregation.png", "aggregation.svg"}

@@ -164,7 +164,7 @@ def _draw_surface(axes: Any, points: np.ndarray, means: dict[str, Sequence[float
     axes.set_ylabel("$x_2$")
     axes.set_zlabel("$x_0$")
     axes.view_init(elev=16, azim=-70)
-    axes.set_box_aspect(None, zoom=1.15)
+    axes.set_box_aspect(None, zoom=1.08)
     axes.set_title("On H², where the Euclidean mean lies above the surface", fontsize=10)
 
 
@@ -200,5 +200,5 @@ def _draw_disk(axes: Any, points: np.ndarray, means: dict[str, Sequence[float]])
     axes.set_ylim(-1.05, 1.05)
     axes.set_xlabel("$p_1$")
     axes.set_ylabel("$p_2$")
-    axes.legend(loc="lower left", framealpha=1, edgecolor="none", fontsize=9)
+    axes.legend(loc="lower center", frameon=False, fontsize=9)
     axes.set_title("On the Poincaré disk", fontsize=10)

@@ -16,7 +16,7 @@ from hyperboloid.training.settings import default_settings
 from .cell_work import SPLIT
 from .cells import chosen_names
 from .claims import FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Finding
-from .figure_runs import number_of_seeds, trained
+from .figure_runs import limits, number_of_seeds, trained
 from .figures import Asked, FigureExperiment
 from .results import Line
 from .table import PaperTable
@@ -107,7 +107,6 @@ class AttentionOnDisease(FigureExperiment):
 
     def wanted(self, asked: Asked) -> list[Line]:
         """A line for each graph."""
-        limits = {} if asked.epochs is None else {"epochs": asked.epochs}
         return [
             {
                 "dataset": "disease",
@@ -116,7 +115,7 @@ class AttentionOnDisease(FigureExperiment):
                 "model": "lgcn",
                 "split": SPLIT,
                 "runs": number_of_seeds(asked, SEEDS),
-                "settings": dataclasses.asdict(default_settings("lgcn", "node", graph, **limits)),
+                "settings": dataclasses.asdict(default_settings("lgcn", "node", graph, **limits(asked))),
                 "protocol": {"dtype": asked.dtype},
             }
             for graph in chosen_names("data set", self.name, asked.datasets, GRAPHS)

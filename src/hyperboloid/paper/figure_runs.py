@@ -26,28 +26,37 @@ def number_of_seeds(asked: Asked, usual: int) -> int:
     return usual if asked.seeds is None else asked.seeds
 
 
-def link_settings(model: str, dataset: str, graph: str, dim: int, asked: Asked) -> tuple[Settings, str]:
-    """Settings of a model for link prediction, and where they come from.
+def limits(asked: Asked) -> dict[str, int]:
+    """The limit of epochs that is asked for, as settings."""
+    return {} if asked.epochs is None else {"epochs": asked.epochs}
 
-    They are those that the search for Table 4 has chosen on this graph at the nearest dimension that has been measured
-    (for a variant that the table lacks, its architecture's), else the ones that ship.
+
+def searched_settings(model: str, dataset: str, dim: int, asked: Asked) -> tuple[Settings, str] | None:
+    """Settings that the search for Table 4 has chosen for a model, and where they come from; None where there are none.
+
+    They are those of the nearest dimension that has been measured; for a variant that the table lacks its
+    architecture's.
 
     Args:
         model: its name.
         dataset: the paper's name of the graph.
-        graph: ours.
         dim: width of the embeddings.
         asked: whose results are looked at, and whose limit of epochs holds.
     """
-    limits = {} if asked.epochs is None else {"epochs": asked.epochs}
     lines = [line for line in read_results(asked.results, ["link"]) if line["split"] == SPLIT]
     for name in dict.fromkeys((model, base_name(model))):
         found = [line for line in lines if (line["dataset"], line["model"]) == (dataset, name)]
         if found:
             nearest = min(found, key=lambda line: abs(line["dim"] - dim))
-            chosen = Settings(**nearest["settings"] | {"dim": dim} | limits)
+            chosen = Settings(**nearest["settings"] | {"dim": dim} | limits(asked))
             return get_model(model).settle(chosen), f"link d={nearest['dim']}"
-    return default_settings(model, "link", graph, dim, **limits), "shipped"
+    return None
+
+
+def link_settings(model: str, dataset: str, graph: str, dim: int, asked: Asked) -> tuple[Settings, str]:
+    """The searched settings, else those that ship for our graph of that name."""
+    found = searched_settings(model, dataset, dim, asked)
+    return found or (default_settings(model, "link", graph, dim, **limits(asked)), "shipped")
 
 
 def trained(name: str, wanted: Line, asked: Asked) -> Experiment:
