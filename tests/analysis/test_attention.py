@@ -1,5 +1,6 @@
 """Attention: weights against the layers' own formulas, and the numbers across a graph against hand-made cases."""
 
+import dataclasses
 import math
 
 import pytest
@@ -87,6 +88,14 @@ def test_attention_that_follows_labels_is_told_from_chance(pull):
     assert same.beyond_chance == (pull > 0)
     assert (same.excess > 5 * same.control_std) == (pull > 0)
     assert (same.excess < -5 * same.control_std) == (pull < 0)
+
+
+def test_rounding_is_not_taken_for_attention():
+    y = torch.tensor([1, 1, 0, 0])
+    (found,) = summarize([star([0.25, 0.25 + 1e-7, 0.25 - 5e-8, 0.25 - 5e-8])], y)
+    assert found.same_label is not None
+    assert found.same_label.excess > 0
+    assert not dataclasses.replace(found.same_label, control=0.0, control_std=0.0).beyond_chance
 
 
 @pytest.mark.parametrize("model", ["lgcn", "hat", "gat"])

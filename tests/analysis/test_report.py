@@ -102,6 +102,12 @@ def test_models_without_attention_curvature_or_epochs(tmp_path):
     assert "sweeps keep no record" in text
 
 
+def test_shallow_models(tmp_path):
+    page = Page(report(hyperboloid.fit("karate", model="poincare_emb", dim=4, epochs=3, out=tmp_path / "run")))
+    assert len(page.images) == 2
+    assert any(row[0] == "output" for row in page.rows)
+
+
 def test_what_the_user_wrote_is_shown_and_not_run(tmp_path):
     name = tmp_path / "<script>alert(1)</script>"
     name.mkdir(parents=True)

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hyperboloid.analysis.attention import attention_weights, neighbours, summarize
+from hyperboloid.analysis.attention import SameLabel, attention_weights, neighbours, summarize
 from hyperboloid.analysis.attention_picture import draw_neighbourhood, legend
 from hyperboloid.analysis.style import COLOURS, dress, new_figure
 from hyperboloid.training.experiment import Run
@@ -60,7 +60,7 @@ def across_the_graph(lines: Sequence[Line]) -> Finding:
     found = [(line["graph"], same) for line in lines for run in line["same_label"] for same in run]
     if not found:
         return Finding(UNKNOWN, 0, total, "No graph has been measured.")
-    beyond = sum(_beyond(same) for _, same in found)
+    beyond = sum(SameLabel(**same).beyond_chance for _, same in found)
     listed = ", ".join(
         f"{graph} {100 * statistics.mean(s['attention'] - s['share'] for g, s in found if g == graph):+.1f}"
         for graph in dict.fromkeys(graph for graph, _ in found)
@@ -70,10 +70,6 @@ def across_the_graph(lines: Sequence[Line]) -> Finding:
         f"standard deviations of shuffled labels in {beyond} of {len(found)} layers of a run."
     )
     return Finding(_verdict(beyond, len(found)), len(found), total, text)
-
-
-def _beyond(same: dict[str, float]) -> bool:
-    return same["attention"] - same["share"] > same["control"] + 2 * same["control_std"]
 
 
 class AttentionOnDisease(FigureExperiment):

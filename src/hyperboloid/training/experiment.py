@@ -100,7 +100,7 @@ class Run:
         needs features, as many as the one trained on.
         """
         if graph is None:
-            return self.task.encode(self.encoder)
+            return self.task.encode(self.encoder).detach()  # of a shallow model it is a parameter
         if graph is not self.graph:
             if self.graph.x is None or not self.encoder.inductive:
                 raise InputError("This model learned an embedding per node, without features: it knows no other graph.")
