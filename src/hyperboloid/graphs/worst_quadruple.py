@@ -181,7 +181,7 @@ def _search_pairs(
             p, q = np.int64(dx[v]), np.int64(dy[v])
             if 2 * min(p, q) <= best or d - abs(p - q) <= best:
                 continue
-            if 2 * min(np.int64(reach[v]), d) + d - p - q <= 2 * best:
+            if 2 * np.int64(reach[v]) + d - p - q <= 2 * best:
                 continue
             accepted[v] = i
             if 2 * np.int64(from_centre[v]) + d - p - q > best:
