@@ -2,7 +2,7 @@
 
 import torch
 
-from hyperboloid.analysis.disk import disk_coordinates, geodesic
+from hyperboloid.analysis.disk import disk_coordinates, geodesic, plane_coordinates
 from hyperboloid.geometry import Lorentz, PoincareBall
 
 BALL = PoincareBall(1.0)
@@ -42,3 +42,16 @@ def test_arcs_are_geodesics_at_constant_speed():
     steps = BALL.dist(arcs[:, :-1], arcs[:, 1:])
     whole = BALL.dist(a, b)
     torch.testing.assert_close(steps, (whole / 8).unsqueeze(1).expand_as(steps), rtol=1e-6, atol=1e-8)
+
+
+def test_the_plane_keeps_the_two_largest_variances():
+    v = cloud(200, 5, 1.0) * torch.tensor([1.0, 0.1, 3.0, 0.2, 0.3])
+    points = plane_coordinates(v)
+    torch.testing.assert_close(points.mean(0), torch.zeros(2, dtype=torch.float64), rtol=0, atol=1e-12)
+    expected = torch.linalg.eigvalsh(torch.cov(v.T)).flip(0)[:2]
+    torch.testing.assert_close(torch.cov(points.T), torch.diag(expected))
+
+
+def test_the_plane_takes_two_dimensions_as_they_are():
+    v = cloud(20, 2, 1.0)
+    torch.testing.assert_close(plane_coordinates(v), v - v.mean(0))

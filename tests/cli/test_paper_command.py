@@ -4,6 +4,7 @@ import pytest
 
 from hyperboloid.paper import experiments
 from hyperboloid.paper.experiments import EXPERIMENTS
+from hyperboloid.paper.figures import FIGURES
 from hyperboloid.paper.table import PaperTable, Tick
 
 
@@ -40,7 +41,7 @@ def test_an_unknown_name_is_refused_with_the_list(cli):
     result = cli("paper", "run", "nosuch")
     assert result.code == 2
     assert result.out == ""
-    choice = "operations, centroids, link, node, ablation"
+    choice = "operations, centroids, link, node, ablation, " + ", ".join(FIGURES)
     assert result.error == f"There is no experiment 'nosuch'; choose one of: {choice}."
 
 
@@ -61,5 +62,5 @@ def test_words_that_do_not_parse_show_the_usage(cli, words):
 def test_help_names_the_experiments(cli):
     result = cli("paper", "run", "--help")
     assert result.code == 0
-    for name in EXPERIMENTS:
+    for name in (*EXPERIMENTS, *FIGURES):
         assert name in result.out

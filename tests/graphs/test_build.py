@@ -69,3 +69,17 @@ def test_bad_input_is_one_sentence(change, message):
     arguments = {"rows": [0, 1], "cols": [1, 2], "num_nodes": 3} | change
     with pytest.raises(InputError, match=message):
         build_graph("toy", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("links", "directed", "one_way"),
+    [
+        ([(0, 1), (1, 2), (3, 2)], False, 0),  # each edge once: nobody can tell
+        ([(0, 1), (1, 2), (3, 2)], True, 3),
+        ([(0, 1), (1, 0), (1, 2), (1, 2), (3, 2), (2, 2)], False, 2),  # some in both directions: the others go one way
+        ([(0, 1), (1, 0), (1, 2), (2, 1)], True, 0),
+    ],
+)
+def test_edges_that_go_one_way_are_counted(links, directed, one_way):
+    rows, cols = zip(*links, strict=True)
+    assert build_graph("links", rows, cols, 4, directed=directed).one_way == one_way

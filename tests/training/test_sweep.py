@@ -15,6 +15,7 @@ from hyperboloid.training.grids import grid
 from hyperboloid.training.journal import Journal
 from hyperboloid.training.many import Trial
 from hyperboloid.training.selection import JUDGED_BY, SEARCH_SEED, SELECTION_SEED, sweep_model
+from hyperboloid.training.settings import default_settings
 from hyperboloid.training.sweep import sweep, task_factory
 
 QUICK = {"dim": 3, "epochs": 4, "tries": 3}
@@ -201,3 +202,19 @@ def test_bad_input_is_one_sentence(tmp_path, options, message):
     with pytest.raises(InputError, match=message):
         sweep("karate", out=tmp_path / "s", **{"models": ["gcn"], **options})
     assert not (tmp_path / "s").exists()
+
+
+def test_a_search_may_begin_with_the_default_settings_for_any_graph():
+    found = grid("lgcn", "link", "cora", 4, general=True, lr=0.01, distance="intrinsic")
+    anywhere = default_settings("lgcn", "link", "a graph that nobody has tuned", lr=0.01, distance="intrinsic")
+    assert found[0] == dataclasses.replace(anywhere, scaling=default_settings("lgcn", "link", "cora").scaling)
+    assert len(set(found)) == 4
+    assert found[1:] == grid("lgcn", "link", "cora", 3, lr=0.01, distance="intrinsic")
+
+
+def test_a_single_finalist_needs_no_selection(tmp_path):
+    words = {"models": ["gcn"], "dim": 4, "seeds": 2, "tries": 3, "epochs": 5}
+    sweep("karate", **words, finalists=1, out=tmp_path / "one")
+    sweep("karate", **words, finalists=2, out=tmp_path / "two")
+    count = {name: [line["stage"] for line in lines(tmp_path / name)].count("selection") for name in ("one", "two")}
+    assert count == {"one": 0, "two": 2 * JUDGED_BY}

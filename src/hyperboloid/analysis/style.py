@@ -10,7 +10,13 @@ from hyperboloid.training.checkpoint import write_atomically
 
 #: From dark to light in a fixed order, so that they stay apart in black and white.
 COLOURS = ("#01556a", "#a6611a", "#3fa796", "#dfa03f")
+#: More of them, for classes.
+PALETTE = (*COLOURS, "#7b3294", "#c51b7d", "#5e8c31", "#d73027", "#4575b4", "#222222")
+#: As many as have no common factor with the number of colours, so that 70 pairs come before one repeats.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 GREY = "0.5"
+#: Of a node that has no label.
+UNKNOWN: dict[str, Any] = {"color": "0.75", "marker": "."}
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -29,17 +35,26 @@ def dress(axes: Any, title: str) -> None:
         axes.spines[side].set_visible(False)
 
 
-def save_figure(figure: Any, path: Path) -> None:
-    """Write a PNG or SVG file, as the name says; the same picture gives the same bytes: no date, no random names."""
+def picture(figure: Any, kind: str) -> bytes:
+    """The figure as ``png`` or ``svg``; the same picture gives the same bytes: no date, no random names."""
     import matplotlib
 
-    suffix = path.suffix.removeprefix(".")
-    picture = io.BytesIO()
+    content = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "hyperboloid"}):
-        figure.savefig(picture, format=suffix, metadata={"Date": None} if suffix == "svg" else None)
-    write_atomically(path, picture.getvalue())
+        figure.savefig(content, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    return content.getvalue()
+
+
+def save_figure(figure: Any, path: Path) -> None:
+    """Write a PNG or SVG file, as the name says."""
+    write_atomically(path, picture(figure, path.suffix.removeprefix(".")))
 
 
 def plain(text: str) -> str:
     """Text in which matplotlib finds no formula."""
     return text.replace("$", r"\$")
+
+
+def look(number: int) -> dict[str, Any]:
+    """Colour and marker of the class with this number: classes that share the one differ in the other."""
+    return {"color": PALETTE[number % len(PALETTE)], "marker": MARKERS[number % len(MARKERS)]}

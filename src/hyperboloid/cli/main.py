@@ -10,7 +10,20 @@ import typer
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.version import __version__
 
-from . import datasets, evaluate, paper, plot, predict, sweep, train
+from . import (
+    advise,
+    attention,
+    datasets,
+    distortion,
+    evaluate,
+    hyperbolicity,
+    paper,
+    plot,
+    predict,
+    report,
+    sweep,
+    train,
+)
 
 app = typer.Typer(
     name="hyperboloid",
@@ -21,7 +34,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (train, sweep, evaluate, predict, plot, datasets):
+COMMANDS = (train, sweep, advise, evaluate, predict, report, plot, attention, distortion, hyperbolicity, datasets)
+for module in COMMANDS:
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(paper.app, name="paper")
 

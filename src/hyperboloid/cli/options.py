@@ -53,6 +53,13 @@ def check_parent(path: Path) -> None:
         raise InputError(f"There is no folder {path.parent} to write {path.name} into.")
 
 
+def check_picture(path: Path) -> None:
+    """Refuse a picture that is no PNG or SVG file, or has no folder to go to."""
+    if path.suffix not in (".png", ".svg"):
+        raise InputError(f"The picture must be a .png or .svg file, not {path.name!r}.")
+    check_parent(path)
+
+
 def settings_from(pairs: list[str]) -> dict[str, Any]:
     """Parse ``name=value`` settings; values are JSON where they can be, else text."""
     given: dict[str, Any] = {}

@@ -15,11 +15,17 @@ from .options import Json, check_parent, numbers
 from .sweep import parse_time
 
 if TYPE_CHECKING:
+    from hyperboloid.paper.figures import Asked
     from hyperboloid.paper.table import PaperTable
 
 app = typer.Typer(help="Measure the paper's tables and figures again.", no_args_is_help=True)
 
-CELLS = "Tables 4 to 6 (link, node, ablation)"
+CELLS = "Tables 4 to 6 (link, node, ablation) and figures"
+#: Options of the experiments that are made of cells.
+CELL_OPTIONS = {
+    *("datasets", "dims", "models", "seeds", "tries", "halving", "epochs", "splits", "masks", "budget"),
+    *("data_dir", "device", "dtype", "results", "work", "commit"),
+}
 
 
 @app.callback()
@@ -38,14 +44,17 @@ def run(
         str,
         typer.Argument(
             metavar="NAME",
-            help="Which one: operations (Table 1), centroids (Table 2), link (4), node (5) or ablation (6).",
+            help="Which one: operations (Table 1), centroids (Table 2), link (4), node (5), ablation (6), or a figure: "
+            "aggregation, delta, distortion, attention, efficiency, att_dim.",
         ),
     ],
-    seed: Annotated[int, typer.Option(help="Seed of the random inputs of Tables 1 and 2.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of what is drawn at random.")] = 0,
     datasets: Annotated[str | None, _cells_option(help="Only these graphs, like cora,usa.")] = None,
     dims: Annotated[str | None, _cells_option(help="Only these dimensions, like 8,16.")] = None,
     models: Annotated[str | None, _cells_option(help="Only these models, like lgcn,gcn.")] = None,
-    seeds: Annotated[int, _cells_option(help="Fresh initialisations for the test.")] = 10,
+    seeds: Annotated[
+        int | None, _cells_option(help="Fresh initialisations.", show_default="10 for tables, else 3 to 10")
+    ] = None,
     tries: Annotated[int | None, _cells_option(help="Settings to try.", show_default="the whole grid of 256")] = None,
     halving: Annotated[bool, _cells_option(help="Stop the worse half of a search now and then.")] = True,
     epochs: Annotated[int | None, _cells_option(help="At most so many epochs.", show_default="2000")] = None,
@@ -64,29 +73,45 @@ def run(
     device: Annotated[str, _cells_option(help="cpu or cuda.")] = "cpu",
     dtype: Annotated[str, _cells_option(help="float32 or float64.")] = "float32",
     results: Annotated[Path, _cells_option(help="Folder that a line for each cell is added to.")] = Path("results"),
-    work: Annotated[Path, _cells_option(help="Folder for cells that are not finished.")] = Path("runs/paper"),
+    figures: Annotated[Path, _cells_option(help="Folder for the picture of a figure.")] = Path("docs/figures"),
+    work: Annotated[Path, _cells_option(help="Folder for what is not finished.")] = Path("runs/paper"),
     commit: Annotated[
         str | None, _cells_option(help="Name of the code's version.", show_default="what git says")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run one of the paper's experiments; the cells of Tables 4 to 6 that are measured already are not repeated."""
+    """Run one of the paper's experiments; cells of Tables 4 to 6 and lines of figures that are there stay."""
     from hyperboloid.paper.cells import CELL_EXPERIMENTS, cells
+    from hyperboloid.paper.figures import FIGURES
 
     name = name.lower()
-    sources = {option: context.get_parameter_source(option) for option in context.params}
-    given = {option for option, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    _refuse(context, name)
+    if name in FIGURES:
+        from hyperboloid.paper.figures import Asked
+
+        asked = Asked(
+            results=results,
+            datasets=_words(datasets),
+            models=_words(models),
+            seed=seed,
+            seeds=seeds,
+            epochs=epochs,
+            data_dir=data_dir,
+            device=device,
+            dtype=dtype,
+            work=work,
+        )
+        _run_figure(name, asked, figures, commit, as_json)
+        return
     if name not in CELL_EXPERIMENTS:
         from hyperboloid.paper.experiments import run_experiment
 
-        _refuse(given - {"name", "seed", "as_json"}, name, ", ".join(CELL_EXPERIMENTS))
         table = run_experiment(name, seed)
         show(table)
         if as_json:
             typer.echo(json.dumps(table.as_json()))
         return
 
-    _refuse(given & {"seed"}, name, "operations, centroids")
     chosen = cells(
         name,
         datasets=_words(datasets),
@@ -101,8 +126,8 @@ def run(
 
     from .progress import cell_display
 
-    limits = {} if epochs is None else {"epochs": epochs}
-    protocol = RunProtocol(tries=tries, halving=halving, seeds=seeds, dtype=dtype, **limits)
+    limits = {name: value for name, value in (("epochs", epochs), ("seeds", seeds)) if value is not None}
+    protocol = RunProtocol(tries=tries, halving=halving, dtype=dtype, **limits)
     try:
         with cell_display(seconds) as display:
             session = measure_cells(
@@ -149,10 +174,51 @@ def _words(text: str | None) -> list[str] | None:
     return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _refuse(options: set[str], name: str, others: str) -> None:
-    """An option that means nothing for this experiment is a mistake."""
-    for option in sorted(options):
-        raise InputError(f"--{option.replace('_', '-')} means nothing for '{name}'; it belongs to: {others}.")
+def _run_figure(name: str, asked: Asked, figures: Path, commit: str | None, as_json: bool) -> None:
+    """Measure and draw an experiment that is a figure."""
+    from hyperboloid.paper.claims import verdict
+    from hyperboloid.paper.figures import get_figure, run_figure
+
+    from .progress import status_display
+
+    figure = get_figure(name)
+    try:
+        with status_display() as say:
+            done = run_figure(figure, asked, figures, code=commit, say=say)
+    except KeyboardInterrupt as interrupt:
+        typer.echo("Interrupted; the same command goes on where it stopped.", err=True)
+        raise typer.Exit(130) from interrupt
+    show(figure.table(done.lines))
+    for claim in figure.claims:
+        typer.echo(f"{claim.name}: {verdict(claim.judge(done.lines))}.")
+    typer.echo(f"{done.measured} new lines; pictures: {', '.join(map(str, done.pictures))}")
+    if as_json:
+        typer.echo(json.dumps({"experiment": name, **done.as_json(), "results": str(asked.results)}))
+
+
+def _options_of(name: str) -> set[str]:
+    """Options that mean something to an experiment."""
+    from hyperboloid.paper.cells import CELL_EXPERIMENTS
+    from hyperboloid.paper.figures import COMMON_OPTIONS, FIGURES, get_figure
+
+    if name in FIGURES:
+        return {*COMMON_OPTIONS, *get_figure(name).options}
+    return CELL_OPTIONS if name in CELL_EXPERIMENTS else {"seed"}
+
+
+def _refuse(context: typer.Context, name: str) -> None:
+    """An option that means nothing for this experiment is a mistake; one that nobody knows is refused elsewhere."""
+    from hyperboloid.paper.cells import CELL_EXPERIMENTS
+    from hyperboloid.paper.experiments import EXPERIMENTS
+    from hyperboloid.paper.figures import FIGURES
+
+    everyone = (*EXPERIMENTS, *CELL_EXPERIMENTS, *FIGURES)
+    sources = {option: context.get_parameter_source(option) for option in context.params}
+    given = {option for option, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    for option in sorted(given - {"name", "as_json"} - _options_of(name)):
+        if name in everyone:
+            others = ", ".join(other for other in everyone if option in _options_of(other))
+            raise InputError(f"--{option.replace('_', '-')} means nothing for '{name}'; it belongs to: {others}.")
 
 
 def show(table: PaperTable) -> None:

@@ -7,23 +7,24 @@ from typing import Annotated
 
 import typer
 
-from hyperboloid.errors import InputError
-
-from .options import RunArgument, check_parent
+from .options import RunArgument, check_picture
 
 
 def command(
     run: RunArgument,
+    colour: Annotated[
+        str | None,
+        typer.Option(help="What colours say: label, degree, depth or split.", show_default="label, else degree"),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="PNG or SVG file.", show_default="RUN/disk.png")] = None,
 ) -> None:
-    """Draw a run's embeddings on the Poincaré disk."""
-    from hyperboloid.analysis.disk import draw_disk
+    """Draw a run's embeddings on the Poincaré disk; of several runs the best on validation is used."""
+    from hyperboloid.analysis.disk_picture import draw_disk
+    from hyperboloid.analysis.style import save_figure
     from hyperboloid.training.experiment import load
 
     path = out or run / "disk.png"
-    if path.suffix not in (".png", ".svg"):
-        raise InputError(f"The picture must be a .png or .svg file, not {path.name!r}.")
     chosen = load(run).best
-    check_parent(path)
-    draw_disk(chosen, path)
+    check_picture(path)
+    save_figure(draw_disk(chosen, colour), path)
     typer.echo(f"Picture: {path}")

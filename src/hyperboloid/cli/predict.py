@@ -76,9 +76,10 @@ def _labels(run: Run, graph: Graph) -> tuple[list[str], list[list[Any]]]:
     from hyperboloid.training.predict import predict_labels
 
     found = predict_labels(run, graph)
-    names = run.graph.class_names or [str(c) for c in range(run.graph.num_classes)]
     cells = zip(found.label.tolist(), found.probability.tolist(), strict=True)
-    return ["node", "label", "probability"], [[graph.id_of(i), names[c], p] for i, (c, p) in enumerate(cells)]
+    return ["node", "label", "probability"], [
+        [graph.id_of(i), run.graph.class_name(c), p] for i, (c, p) in enumerate(cells)
+    ]
 
 
 def _write(path: Path, header: list[str], rows: list[list[Any]]) -> None:

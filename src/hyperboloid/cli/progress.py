@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -58,6 +58,17 @@ def progress_display(runs: int) -> Iterator[_Display | None]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[note]}"))
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
         yield _Display(progress, runs)
+
+
+@contextmanager
+def status_display() -> Iterator[Callable[[str], None]]:
+    """What is told of work that says no more than how it stands; shown on stderr where that is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield lambda text: None
+        return
+    with console.status("") as status:
+        yield status.update
 
 
 class StageDisplay:

@@ -65,7 +65,7 @@ def command(
     if out is None:
         if resume:
             raise InputError("Resuming needs the folder: give it by --out.")
-        out = _new_folder(Path(graph).stem, task)
+        out = new_folder("sweep", Path(graph).stem, task)
 
     from hyperboloid.training.sweep import sweep
 
@@ -111,14 +111,25 @@ def parse_time(text: str) -> float:
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
-def _new_folder(stem: str, task: str) -> Path:
+def new_folder(kind: str, stem: str, task: str) -> Path:
+    """A folder below ``runs`` that is not there yet."""
     number = 1
-    while (path := Path("runs") / f"sweep-{stem}-{task}{'' if number == 1 else f'-{number}'}").exists():
+    while (path := Path("runs") / f"{kind}-{stem}-{task}{'' if number == 1 else f'-{number}'}").exists():
         number += 1
     return path
 
 
 def _show(found: Sweep) -> None:
+    from rich.console import Console
+
+    show_models(found)
+    console = Console(highlight=False)
+    console.print(found.advice, markup=False)
+    console.print(f"Folder: {found.folder}; the best model is a run folder: {found.folder / 'best'}", markup=False)
+
+
+def show_models(found: Sweep) -> None:
+    """A table of the models, and why some are not in it."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -142,5 +153,3 @@ def _show(found: Sweep) -> None:
     console.print(table)
     for model, reason in found.skipped.items():
         console.print(f"Without {model}: {reason}", markup=False)
-    console.print(found.advice, markup=False)
-    console.print(f"Folder: {found.folder}; the best model is a run folder: {found.folder / 'best'}", markup=False)

@@ -26,11 +26,13 @@ def build_graph(
     node_ids: Sequence[str] | None = None,
     class_names: Sequence[str] | None = None,
     masks: dict[str, dict[str, Tensor]] | None = None,
+    directed: bool = False,
 ) -> Graph:
     """An undirected graph from a list of links, in any order and direction.
 
     Self loops go, and the two directions and any repetitions of an edge become one edge, which keeps the
-    largest of their weights.
+    largest of their weights. Links of which some come in both directions and others in one are taken for directed;
+    where all come once, nobody can tell.
 
     Args:
         name: what to call the graph.
@@ -43,6 +45,7 @@ def build_graph(
         node_ids: ``N`` names of the nodes.
         class_names: names of the classes.
         masks: splits that come with the data.
+        directed: the source says that its links are directed.
 
     Raises:
         InputError: no edge is left, an end is out of range, shapes do not match, a feature is not finite or a
@@ -55,7 +58,9 @@ def build_graph(
             "number the nodes from 0 or give more nodes"
         )
     weights = None if weight is None else _weights(name, weight, ends.shape[1])
-    edge_index, edge_weight = _undirected(name, ends, weights, num_nodes)
+    edge_index, edge_weight, one_way = _undirected(name, ends, weights, num_nodes)
+    if one_way == edge_index.size(1) // 2 and not directed:
+        one_way = 0
     return Graph(
         name=name,
         edge_index=edge_index,
@@ -66,13 +71,15 @@ def build_graph(
         node_ids=node_ids,
         class_names=class_names,
         masks={} if masks is None else masks,
+        one_way=one_way,
     )
 
 
 def _undirected(
     name: str, ends: NDArray[np.int64], weights: NDArray[np.float32] | None, num_nodes: int
-) -> tuple[Tensor, Tensor | None]:
-    """Both directions of each edge once, sorted by (row, column), with the largest weight of its copies."""
+) -> tuple[Tensor, Tensor | None, int]:
+    """Both directions of each edge once, sorted by (row, column), the largest weight of its copies, and how many edges
+    were there in one direction only."""
     proper = ends[0] != ends[1]
     low, high = ends.min(axis=0)[proper], ends.max(axis=0)[proper]
     if low.size == 0:
@@ -87,10 +94,12 @@ def _undirected(
     sort = np.argsort(both, kind="stable")
     both = both[sort]
     edge_index = torch.from_numpy(np.stack([both // num_nodes, both % num_nodes]))
+    rising = (ends[0] < ends[1])[proper][order]
+    one_way = int((np.logical_and.reduceat(rising, first) | ~np.logical_or.reduceat(rising, first)).sum())
     if weights is None:
-        return edge_index, None
+        return edge_index, None, one_way
     largest = np.maximum.reduceat(weights[proper][order], first)
-    return edge_index, torch.from_numpy(np.concatenate([largest, largest])[sort])
+    return edge_index, torch.from_numpy(np.concatenate([largest, largest])[sort]), one_way
 
 
 def _integers(name: str, values: Any) -> NDArray[np.int64]:

@@ -28,6 +28,8 @@ class Graph:
         class_names: the user's names of the classes, or None when they are ``0 … C-1``.
         masks: splits that came with the data, by name (``public``, ``authors``): each maps ``train``, ``val`` and
             ``test`` to int64 node indices.
+        one_way: edges that their source had in one direction only, where it distinguishes directions; they count in
+            both like all others.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Graph:
     node_ids: Sequence[str] | None = None
     class_names: Sequence[str] | None = None
     masks: dict[str, dict[str, Tensor]] = field(default_factory=dict)
+    one_way: int = 0
 
     @property
     def num_edges(self) -> int:
@@ -76,3 +79,7 @@ class Graph:
     def id_of(self, node: int) -> str:
         """The user's name of a node."""
         return str(node) if self.node_ids is None else self.node_ids[node]
+
+    def class_name(self, label: int) -> str:
+        """The user's name of a class."""
+        return str(label) if self.class_names is None else self.class_names[label]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hyperboloid.errors import InputError
 from hyperboloid.graphs.graph import Graph
 
 
@@ -74,6 +75,21 @@ def positions(graph: Graph, names: Any) -> NDArray[np.int64]:
     else:
         known = pa.array(graph.node_ids, pa.string())
     return np.asarray(pc.index_in(names, value_set=known).fill_null(-1)).astype(np.int64)
+
+
+def node_number(graph: Graph, name: str) -> int:
+    """The number of the node that the user calls ``name``.
+
+    Raises:
+        InputError: the graph has no such node.
+    """
+    import pyarrow as pa
+
+    number = int(positions(graph, pa.array([name]))[0])
+    if number < 0:
+        ends = f"{graph.id_of(0)} … {graph.id_of(graph.num_nodes - 1)}" if graph.num_nodes else "none"
+        raise InputError(f"Graph '{graph.name}' has no node '{name}'; its {graph.num_nodes} nodes are {ends}.")
+    return number
 
 
 def number_classes(labels: Any) -> tuple[NDArray[np.int64], tuple[str, ...] | None]:

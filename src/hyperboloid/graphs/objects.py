@@ -87,6 +87,7 @@ def from_networkx(network: Any, name: str, features: str | None, labels: str | N
         weight=None if weight is None else _edge_numbers(network, links, weight, name),
         node_ids=node_ids([str(node) for node in nodes]),
         class_names=class_names,
+        directed=network.is_directed(),
     )
 
 

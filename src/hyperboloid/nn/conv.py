@@ -62,6 +62,11 @@ class HyperbolicConv(nn.Module):
         self.att_dropout = att_dropout
         self.curvature = Curvature(beta, trainable=train_beta)
 
+    @property
+    def attends(self) -> bool:
+        """Whether the weights of the neighbours depend on the nodes."""
+        return False
+
     def reset_parameters(self) -> None:
         """Start again: initial weights, the β asked for."""
         for part in self.children():

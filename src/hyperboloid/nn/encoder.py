@@ -108,11 +108,33 @@ class Encoder(nn.Module):
         """Normal coordinates of the nodes ``(N, out_channels)``; for arguments see the layers."""
         v = self._enter(x)
         for i, conv in enumerate(self.convs):
-            v = conv(v, edge_index, edge_weight)
-            if self.last_activation or i + 1 < len(self.convs):
-                v = self.activation(v)
+            v = self._activated(conv(v, edge_index, edge_weight), i)
         assert isinstance(v, Tensor)
         return v
+
+    @property
+    def attends(self) -> bool:
+        """Whether its layers weigh neighbours by attention."""
+        return all(getattr(conv, "attends", False) for conv in self.convs)
+
+    def attention(
+        self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None = None
+    ) -> list[tuple[Tensor, Tensor]]:
+        """Edges ``(2, E')``, self loops among them, and their weights ``(E',)`` in each layer that :attr:`attends`."""
+        found = []
+        v = self._enter(x)
+        for i, conv in enumerate(self.convs):
+            out, weights = conv(v, edge_index, edge_weight, return_attention_weights=True)
+            found.append(weights)
+            v = self._activated(out, i)
+        return found
+
+    def _activated(self, v: Tensor, layer: int) -> Tensor:
+        """The output of a layer as the next one takes it."""
+        if not self.last_activation and layer + 1 == len(self.convs):
+            return v
+        out: Tensor = self.activation(v)
+        return out
 
     def _enter(self, x: Features) -> Features:
         """The features as the first layer takes them."""

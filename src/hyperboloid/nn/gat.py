@@ -12,6 +12,7 @@ from hyperboloid.kernels import Adjacency, dropout
 from .conv import check_probabilities
 from .encoder import Network
 from .features import Features
+from .graph_input import GraphInput
 from .pyg import PyGLayer, Through, refuse_weights
 
 
@@ -68,6 +69,27 @@ class GATLayer(PyGLayer):
         conv = _GATConv(width, width, heads, concat=concat, add_self_loops=False, bias=bias)
         conv.lin, conv.att_dropout = Through(), att_dropout
         super().__init__(in_channels, heads * width, conv, self_loops=True, **common)
+
+    attends = True
+
+    def forward(  # type: ignore[override]  # PyG's convention: what is given back depends on what is asked for
+        self,
+        x: Features,
+        edge_index: GraphInput,
+        edge_weight: Tensor | None = None,
+        *,
+        return_attention_weights: bool = False,
+    ) -> Tensor | tuple[Tensor, tuple[Tensor, Tensor]]:
+        """As every :class:`PyGLayer`; with ``return_attention_weights=True`` also the edges and their weights.
+
+        These are ``((2, E'), (E',))`` with self loops, by target and source, the mean over the heads.
+        """
+        if not return_attention_weights:
+            return super().forward(x, edge_index, edge_weight)
+        _, u, adj, weight = self.prepare(x, edge_index, edge_weight)
+        refuse_weights(weight, "GAT")
+        out, (edges, alpha) = self.conv(u, adj.edge_index, return_attention_weights=True)
+        return out, (edges, alpha.mean(-1))
 
     def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """Attend to the neighbours."""

@@ -50,6 +50,11 @@ class HATConv(HyperbolicConv):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
+    @property
+    def attends(self) -> bool:
+        """Always."""
+        return True
+
     def transform(self, x: Features, beta: Tensor) -> Tensor:
         """W ⊗ x."""
         out: Tensor = self.lin(x)

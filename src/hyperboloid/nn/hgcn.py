@@ -80,6 +80,11 @@ class HGCNConv(HyperbolicConv):
         self.lin = GyroLinear(in_channels, out_channels, bias=bias, drop_connect=drop_connect)
         self.att = PairAttention(out_channels) if attention else None
 
+    @property
+    def attends(self) -> bool:
+        """Whether it was given attention."""
+        return self.att is not None
+
     def transform(self, x: Features, beta: Tensor) -> Tensor:
         """(W ⊗ v) ⊕ b (Eq. 8)."""
         out: Tensor = self.lin(x, beta)

@@ -70,6 +70,11 @@ class LGCNConv(HyperbolicConv):
                 drop_connect=drop_connect,
             )
 
+    @property
+    def attends(self) -> bool:
+        """Whether it was given attention."""
+        return self.att is not None
+
     def transform(self, x: Features, beta: Tensor) -> Tensor:
         """The Lorentzian matrix-vector product, u = v Wᵀ + b (Eq. 14)."""
         out: Tensor = self.lin(x)

@@ -74,10 +74,16 @@ class PyGLayer(nn.Module):
 
     def forward(self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None = None) -> Tensor:
         """Convolve; see the class for shapes."""
+        return self.convolve(*self.prepare(x, edge_index, edge_weight))
+
+    def prepare(
+        self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None
+    ) -> tuple[Features, Tensor, Adjacency, Tensor | None]:
+        """What the convolution works on: the nodes, the transformed nodes, the graph and its weights."""
         x = drop_features(x, self.dropout, self.training)
         u: Tensor = self.lin(x)
         adj, weight = resolve_graph(edge_index, edge_weight, (u.size(0), u.size(0)), self_loops=self.self_loops)
-        return self.convolve(x, u, adj, weight)
+        return x, u, adj, weight
 
     def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """Output of the convolution for transformed nodes ``u`` ``(N, out_channels)``."""

@@ -30,6 +30,7 @@ class ShallowEncoder(Encoder):
     """
 
     inductive = False
+    attends = False
     #: packages, beyond the library's own, that training needs and using the trained model does not
     extras: ClassVar[tuple[str, ...]] = ()
 

@@ -61,7 +61,7 @@ class RunProtocol:
     patience: int = Settings.patience
     dtype: str = "float32"
 
-    def limits(self, model: str) -> dict[str, int]:
+    def limits(self, model: str) -> dict[str, Any]:
         """Epochs and patience for a model; shallow models have their own, for their epochs are of another kind."""
         shallow = issubclass(get_model(model).load(), ShallowEncoder)
         return {} if shallow else {"epochs": self.epochs, "patience": self.patience}

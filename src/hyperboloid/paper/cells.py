@@ -88,9 +88,9 @@ def cells(
     if experiment not in CELL_EXPERIMENTS:
         raise InputError(f"There is no table '{experiment}'; choose one of: {', '.join(CELL_EXPERIMENTS)}.")
     ablation = experiment == "ablation"
-    chosen_datasets = _chosen("data set", experiment, datasets, ABLATION_DATASETS if ablation else DATASETS)
-    chosen_dims = _chosen("dimension", experiment, dims, (ABLATION_DIM,) if ablation else DIMS)
-    chosen_models = _chosen("model", experiment, models, ABLATION_MODELS if ablation else MODELS)
+    chosen_datasets = chosen_names("data set", experiment, datasets, ABLATION_DATASETS if ablation else DATASETS)
+    chosen_dims = chosen_names("dimension", experiment, dims, (ABLATION_DIM,) if ablation else DIMS)
+    chosen_models = chosen_names("model", experiment, models, ABLATION_MODELS if ablation else MODELS)
     return [
         _cell(task, dataset, model, dim)
         for dataset in chosen_datasets
@@ -118,8 +118,12 @@ def _cell(task: str, dataset: str, model: str, dim: int) -> Cell:
     return Cell(experiment, dataset, task, model, dim, mean, std)
 
 
-def _chosen(what: str, experiment: str, asked: Sequence[Name] | None, known: Sequence[Name]) -> list[Name]:
-    """Those of the known ones that are asked for, in their own order."""
+def chosen_names(what: str, experiment: str, asked: Sequence[Name] | None, known: Sequence[Name]) -> list[Name]:
+    """Those of the known names that are asked for, in their own order.
+
+    Raises:
+        InputError: a name that the experiment does not have, or none at all.
+    """
     if asked is None:
         return list(known)
     choice = ", ".join(map(str, known))

@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Generic, TypeVar
 
 from .board import Board, Score, noise_between
 from .cells import ABLATION_DATASETS, ABLATION_DIM, DATASETS, DIMS, MODELS
@@ -45,19 +46,22 @@ class Finding:
         return 2 * self.compared >= self.of
 
 
+Evidence = TypeVar("Evidence")
+
+
 @dataclass(frozen=True)
-class Claim:
+class Claim(Generic[Evidence]):
     """A sentence of the paper.
 
     Attributes:
         name: short, for lists.
         said: what the paper says.
-        judge: finds what scores say about it.
+        judge: finds what the evidence, such as a board of scores, says about it.
     """
 
     name: str
     said: str
-    judge: Callable[[Board], Finding]
+    judge: Callable[[Evidence], Finding]
 
 
 def verdict(finding: Finding) -> str:
@@ -269,7 +273,7 @@ def _graphs(count: int) -> str:
     return f"{count} graph{'' if count == 1 else 's'}"
 
 
-CLAIMS = (
+CLAIMS: tuple[Claim[Board], ...] = (
     Claim("LGCN is best, links", "“LGCN performs best in all cases”", partial(best_model, "link", True)),
     Claim("LGCN is best, nodes", "“better than the baselines in most cases”", partial(best_model, "node", False)),
     *(

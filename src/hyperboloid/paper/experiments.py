@@ -1,4 +1,4 @@
-"""Experiments that are one table each, by name; those made of cells are in ``cells.py``."""
+"""Experiments that are one table each, by name; those of cells are in ``cells.py``, drawn ones in ``figures.py``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from hyperboloid.errors import InputError
 
 from .cells import CELL_EXPERIMENTS
+from .figures import FIGURES
 
 if TYPE_CHECKING:
     from .table import PaperTable
@@ -22,7 +23,7 @@ EXPERIMENTS: dict[str, str] = {
 def run_experiment(name: str, seed: int = 0) -> PaperTable:
     """Run the experiment called ``name`` on random inputs drawn with ``seed``."""
     if name not in EXPERIMENTS:
-        choice = ", ".join((*EXPERIMENTS, *CELL_EXPERIMENTS))
+        choice = ", ".join((*EXPERIMENTS, *CELL_EXPERIMENTS, *FIGURES))
         raise InputError(f"There is no experiment '{name}'; choose one of: {choice}.")
     if not 0 <= seed < 2**31:
         raise InputError(f"The seed must be a whole number from 0 to {2**31 - 1}, not {seed}.")

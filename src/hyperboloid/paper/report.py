@@ -21,6 +21,7 @@ from .cell_work import SPLIT, RunProtocol
 from .cells import CELL_EXPERIMENTS, MODELS, Cell, all_cells, cells
 from .claims import CLAIMS, Claim, Finding, verdict
 from .experiments import run_experiment
+from .figure_report import drawn_sections
 from .markdown import ABOVE, BELOW, MISSING, NARROW, WITHIN, ablation_table, main_table, mark, paper_table, table
 from .pictures import draw_tables
 from .results import Key, Line, cell_key, key_of, read_results
@@ -59,7 +60,8 @@ def write_report(results: Path, page: Path) -> Report:
     """Write the page and its pictures.
 
     Args:
-        results: folder of ``link.jsonl``, ``node.jsonl`` and ``ablation.jsonl``; those that are not there are empty.
+        results: folder of ``link.jsonl``, ``node.jsonl``, ``ablation.jsonl`` and the figures' files; those that are
+            not there are empty.
         page: the Markdown file; pictures go to ``figures`` beside it.
 
     Raises:
@@ -72,19 +74,24 @@ def write_report(results: Path, page: Path) -> Report:
     measured, printed = measured_board(lines), printed_board()
     findings = [(claim, claim.judge(measured)) for claim in CLAIMS]
     pictures = draw_tables(measured, printed, page.parent / "figures")
+    drawn = drawn_sections(results, page.parent / "figures")
+    verdicts = {claim.name: verdict(finding) for claim, finding in findings}
+    for section in drawn:
+        pictures += section.pictures
+        verdicts |= {claim.name: verdict(finding) for claim, finding in section.findings}
     sections = [
         _head(),
-        _in_short(measured, printed, findings),
+        _in_short(measured, printed, [*findings, *(found for section in drawn for found in section.findings)]),
         _method(lines),
         *_tables(measured, printed, {key_of(line) for line in lines if _narrow(line)}),
         _splits(everything, measured),
         _claims(findings, measured, printed),
         _short_falls(lines),
+        *(section.text for section in drawn),
         _operations(),
         _provenance(lines),
     ]
     write_atomically(page, ("\n\n".join(section for section in sections if section) + "\n").encode())
-    verdicts = {claim.name: verdict(finding) for claim, finding in findings}
     return Report(page, pictures, len(all_cells()), len(lines), verdicts)
 
 
@@ -92,12 +99,13 @@ def _head() -> str:
     return (
         "# The paper's tables, measured again\n\n"
         "Written by `hyperboloid paper report` from the lines of `results/link.jsonl`, `results/node.jsonl` and "
-        "`results/ablation.jsonl`; every number here is computed from them, none is typed in. A cell is measured by "
-        "`hyperboloid paper run link --datasets cora --dims 16 --models lgcn`."
+        "`results/ablation.jsonl`, and of one file for each figure; every number here is computed from them, none is "
+        "typed in. A cell is measured by `hyperboloid paper run link --datasets cora --dims 16 --models lgcn`, a "
+        "figure by its name, like `hyperboloid paper run delta`."
     )
 
 
-def _in_short(measured: Board, printed: Board, findings: Sequence[tuple[Claim, Finding]]) -> str:
+def _in_short(measured: Board, printed: Board, findings: Sequence[tuple[Claim[Any], Finding]]) -> str:
     counts = []
     for experiment in CELL_EXPERIMENTS:
         own = cells(experiment)
@@ -211,7 +219,7 @@ def _printed(cell: Cell) -> str:
     return text if cell.comparable else f"{text} (not comparable)"
 
 
-def _claims(findings: Sequence[tuple[Claim, Finding]], measured: Board, printed: Board) -> str:
+def _claims(findings: Sequence[tuple[Claim[Board], Finding]], measured: Board, printed: Board) -> str:
     parts = ["## What the paper says in words"]
     same = printed.only(measured.scores.keys())
     for claim, finding in findings:

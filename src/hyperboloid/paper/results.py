@@ -6,6 +6,9 @@
 - what the paper prints: ``paper_mean paper_std``, ``target`` (the one less the other), ``comparable`` (the same graph);
 - how: the chosen ``settings``, how many were ``tried``, ``epochs`` of all models, ``protocol``, ``complete``;
 - by what: ``commit device versions seconds``.
+
+Lines of the experiments that are drawn have the same names, null where one means nothing there, and their own besides
+(`figures.py`).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,21 +50,45 @@ def read_results(folder: Path, experiments: Iterable[str] = CELL_EXPERIMENTS) ->
         InputError: a line is not one of a measured cell.
     """
     known = {cell_key(cell) for cell in all_cells()}
-    lines: list[Line] = []
-    for experiment in experiments:
-        path = results_path(folder, experiment)
-        if not path.exists():
-            continue
+    return [_checked(raw, where, known) for experiment in experiments for raw, where in _raw_lines(folder, experiment)]
+
+
+def read_figure_results(folder: Path, experiment: str, needs: Iterable[str]) -> list[Line]:
+    """All lines of an experiment that is drawn.
+
+    Args:
+        folder: of the results.
+        experiment: its name.
+        needs: names that each line must have.
+
+    Raises:
+        InputError: a line is something else.
+    """
+    lines = []
+    for raw, where in _raw_lines(folder, experiment):
         try:
-            text = path.read_bytes().decode("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"Cannot read {path}: {error}.") from error
-        lines += [
-            _checked(raw, f"{path}, line {number}", known)
-            for number, raw in enumerate(_whole(text).split("\n"), start=1)
-            if raw.strip()
-        ]
+            line = json.loads(raw)
+        except ValueError as error:
+            raise InputError(f"{where} is not a measurement of '{experiment}': {error}.") from error
+        missing = [name for name in needs if not isinstance(line, dict) or name not in line]
+        if missing:
+            raise InputError(f"{where} is not a measurement of '{experiment}': it has no {missing[0]}.")
+        lines.append(line)
     return lines
+
+
+def _raw_lines(folder: Path, experiment: str) -> Iterator[tuple[str, str]]:
+    """Lines of an experiment's file that are not blank, and where they stand; a file that is not there has none."""
+    path = results_path(folder, experiment)
+    if not path.exists():
+        return
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"Cannot read {path}: {error}.") from error
+    for number, raw in enumerate(_whole(text).split("\n"), start=1):
+        if raw.strip():
+            yield raw, f"{path}, line {number}"
 
 
 def append_line(folder: Path, line: Line) -> None:

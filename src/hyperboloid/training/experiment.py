@@ -53,6 +53,20 @@ class Run:
         return read_summary(self.folder)
 
     @cached_property
+    def history(self) -> list[dict[str, Any]]:
+        """What was noted down of each epoch; empty for a run that a sweep has trained."""
+        path = self.folder / "metrics.jsonl"
+        if not path.is_file():
+            return []
+        try:
+            lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            for line in lines:
+                float(line["epoch"]), float(line["loss"]), [float(beta) for beta in line["beta"]]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise InputError(f"{path} is not a log of hyperboloid: {error!r}.") from error
+        return lines
+
+    @cached_property
     def task(self) -> Task:
         """The task, with the very split the model was trained on."""
         c = self.config
@@ -86,7 +100,7 @@ class Run:
         needs features, as many as the one trained on.
         """
         if graph is None:
-            return self.task.encode(self.encoder)
+            return self.task.encode(self.encoder).detach()  # of a shallow model it is a parameter
         if graph is not self.graph:
             if self.graph.x is None or not self.encoder.inductive:
                 raise InputError("This model learned an embedding per node, without features: it knows no other graph.")

@@ -25,7 +25,9 @@ ACTIVATION = {"link": "relu", "node": "elu"}
 SHALLOW_FACTORS = (1.0, 0.3, 3.0)
 
 
-def grid(model: str, task: str, dataset: str, tries: int | None = None, **given: Any) -> list[Settings]:
+def grid(
+    model: str, task: str, dataset: str, tries: int | None = None, *, general: bool = False, **given: Any
+) -> list[Settings]:
     """The settings to try.
 
     Args:
@@ -33,6 +35,7 @@ def grid(model: str, task: str, dataset: str, tries: int | None = None, **given:
         task: ``link`` or ``node``.
         dataset: name of the data set, whose scaling of features is kept.
         tries: so many of them for each distance; None for all.
+        general: begin with the default settings for a graph that nobody has tuned, which count as one of the tries.
         **given: settings that are the same in all, such as ``dim``.
 
     Returns:
@@ -52,8 +55,12 @@ def grid(model: str, task: str, dataset: str, tries: int | None = None, **given:
     random.Random(0).shuffle(points)
     common: dict[str, Any] = {"activation": ACTIVATION[task], "scaling": base.scaling, "dim": base.dim}
     distances = line.load().distances if task == "link" and "distance" not in given else (base.distance,)
-    return [
+    found = [
         line.settle(Settings(**(common | {"distance": distance} | point)))
         for point in points[:tries]
         for distance in distances
     ]
+    if not general:
+        return found
+    first = dataclasses.replace(default_settings(model, task, "*", **given), scaling=base.scaling)
+    return list(dict.fromkeys([first, *found]))[: len(found)]

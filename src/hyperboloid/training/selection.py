@@ -112,6 +112,8 @@ def sweep_model(
     seeds: int,
     tries: int | None = None,
     halving: bool = True,
+    finalists: int = FINALISTS,
+    general: bool = False,
     budget: float = float("inf"),
     journal: Journal | None = None,
     watch: Callable[[str], Watcher] | None = None,
@@ -127,6 +129,8 @@ def sweep_model(
         seeds: fresh initialisations for the test.
         tries: settings to try; None for the whole grid.
         halving: stop the worse half of the search's models now and then.
+        finalists: settings that survive the search; where it is one, there is nothing to select.
+        general: begin the search with the default settings for any graph.
         budget: seconds that it may take.
         journal: where trials are noted down, and read from.
         watch: gives the watcher of a stage.
@@ -150,7 +154,7 @@ def sweep_model(
         known = (fresh.get((t.outcome.settings, t.outcome.seed), t) for t in journal.read(name, model, runs))
         return [t for t in known if not t.outcome.failed]
 
-    settings = grid(model, task, graph.name, tries, **given)
+    settings = grid(model, task, graph.name, tries, general=general, **given)
     if not can_be_batched(model, settings[0]):
         first = default_settings(model, task, graph.name, **given)
         settings = list(dict.fromkeys([first, *settings]))[:TRIES_ALONE]
@@ -158,10 +162,10 @@ def sweep_model(
     if not searched:
         raise InputError(f"No setting of {model} could be trained: there was no time, or no finite number.")
     ranked = sorted(searched, key=_score, reverse=True)
-    finalists = [t.outcome.settings for t in ranked[:FINALISTS]]
-    again = [(s, SELECTION_SEED + k) for s in finalists for k in range(JUDGED_BY)]
-    judged = stage("selection", again, SELECTION_SHARE)
-    chosen = _choose(finalists, judged)
+    best = [t.outcome.settings for t in ranked[:finalists]]
+    again = [(s, SELECTION_SEED + k) for s in best for k in range(JUDGED_BY)] if finalists > 1 else []
+    judged = stage("selection", again, SELECTION_SHARE) if again else []
+    chosen = _choose(best, judged)
     tested = stage("test", [(chosen, k) for k in range(seeds)], 1.0, test=True)
     if not tested:
         raise InputError(f"There was no time to test {model}.")

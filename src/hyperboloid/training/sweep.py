@@ -22,7 +22,7 @@ from .journal import Journal
 from .loop import start_training
 from .many import Watcher, train_many
 from .runner import finish_run
-from .selection import Verdict, sweep_model
+from .selection import FINALISTS, Verdict, sweep_model
 from .settings import Settings, check_names, default_settings, taken_settings
 from .tasks import Score, Task, get_task
 
@@ -97,6 +97,8 @@ def sweep(
     split: int = 0,
     tries: int | None = None,
     halving: bool = True,
+    finalists: int = FINALISTS,
+    general: bool = False,
     budget: float = float("inf"),
     features: str | Path | None = None,
     labels: str | Path | None = None,
@@ -120,6 +122,7 @@ def sweep(
         split: seed of the split.
         tries: settings to try for each model; None for the whole grid.
         halving: stop the worse half of a search's models now and then.
+        finalists, general: as for :func:`sweep_model`.
         budget: seconds, shared evenly by the models.
         features, labels, weight, data_dir, device, dtype: as for :func:`fit`.
         out: folder for what is found.
@@ -163,7 +166,8 @@ def sweep(
     for left, model in zip(range(len(models), 0, -1), models, strict=True):
         share = (began + budget - time.monotonic()) / left
         watchers = None if watch is None else partial(watch, model)
-        options = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal, **given[model]}
+        options: dict[str, Any] = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal}
+        options |= {"finalists": finalists, "general": general, **given[model]}
         try:
             verdicts.append(sweep_model(model, graph, task, task_for, budget=share, watch=watchers, **options))
         except InputError as error:  # a model that has no place for this graph, or no time

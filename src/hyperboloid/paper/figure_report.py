@@ -1,0 +1,42 @@
+"""Sections of the report on the experiments that are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .claims import Claim, Finding, verdict
+from .figures import FIGURES, FigureExperiment, draw_lines, get_figure
+from .markdown import MISSING, paper_table
+from .results import Line
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One of them: its section, where its pictures are, and what its lines say about the paper's claims."""
+
+    text: str
+    pictures: list[Path]
+    findings: list[tuple[Claim[Sequence[Line]], Finding]]
+
+
+def drawn_sections(results: Path, folder: Path) -> list[Drawn]:
+    """Draw all of them from their lines in ``results``, pictures into ``folder``."""
+    return [_drawn(get_figure(name), results, folder) for name in FIGURES]
+
+
+def _drawn(figure: FigureExperiment, results: Path, folder: Path) -> Drawn:
+    lines = figure.read(results)
+    findings = [(claim, claim.judge(lines)) for claim in figure.claims]
+    pictures = draw_lines(figure, lines, folder)
+    parts = [f"## {figure.title}", figure.about]
+    if lines:
+        parts += [f"![{figure.title}](figures/{figure.name}.png)", paper_table(figure.table(lines))]
+    for claim, finding in findings:
+        measured = f"Measured ({finding.compared} of {finding.of} comparisons): {finding.text}"
+        parts.append(f"**{claim.name}: {verdict(finding)}.** The paper: {claim.said}. {measured}")
+    if lines:
+        where = [", ".join(sorted({str(line.get(key, MISSING)) for line in lines})) for key in ("device", "commit")]
+        parts.append(f"`hyperboloid paper run {figure.name}`; {where[0]}, code {where[1]}.")
+    return Drawn("\n\n".join(part.strip() for part in parts), pictures, findings)
