@@ -38,6 +38,42 @@ def test_shallow_models_run_through_the_same_command(cli):
     }
 
 
+def test_a_grid_of_the_user_s_own(cli, tmp_path):
+    # gcn has no attention to drop: for it that line of the grid does not count
+    (tmp_path / "grid.json").write_text('{"lr": [0.02, 0.005, 0.001], "att_dropout": [0, 0.3]}')
+    words = ("sweep", "karate", "--models", "lgcn,gcn", "--grid", "grid.json", "--dim", 4, "--epochs", 3, "--seeds", 2)
+    result = cli(*words, "--json")
+    assert result.code == 0, result.err
+    assert {m["model"]: m["tried"] for m in result.json["models"]} == {"lgcn": 6, "gcn": 3}
+    assert all(m["settings"]["lr"] in (0.02, 0.005, 0.001) for m in result.json["models"])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read"),
+        ("lr: 0.1", "is not JSON"),
+        ("[0.1]", "must be like"),
+        ("{}", "not empty"),
+        ('{"learning": [0.1]}', "no setting 'learning'"),
+        ('{"lr": 0.1}', "a list of values for 'lr'"),
+        ('{"lr": []}', "at least one"),
+        ('{"lr": [0.1, 0.1]}', "twice"),
+        ('{"lr": [-1]}', "lr must"),
+        ('{"activation": ["loud"]}', "activation must"),
+        ('{"dim": [8, 16]}', "'dim' is in the grid"),
+        ('{"walks": [5]}', "None of the models has a use for the setting 'walks'"),
+    ],
+)
+def test_a_wrong_grid_is_one_sentence(cli, tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "grid.json").write_text(content)
+    result = cli("sweep", "karate", "--grid", "grid.json", "--models", "lgcn,gcn")
+    assert result.code == 2
+    assert message in result.error
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -41,6 +41,10 @@ def command(
     tries: Annotated[
         int | None, typer.Option(help="Settings per model and distance.", show_default="the grid of 256")
     ] = None,
+    grid: Annotated[
+        Path | None,
+        typer.Option(help='JSON file with values to try instead, like {"lr": [0.01, 0.001], "dropout": [0, 0.5]}.'),
+    ] = None,
     halving: Annotated[bool, typer.Option(help="Stop the worse half of the search now and then.")] = True,
     budget: Annotated[str | None, typer.Option(help="Stop in time with the best so far: 90s, 10m, 2h.")] = None,
     epochs: Epochs = None,
@@ -82,6 +86,7 @@ def command(
                 seeds=seeds,
                 split=split,
                 tries=tries,
+                grid=grid,
                 halving=halving,
                 budget=seconds,
                 features=features,

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import json
 import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from hyperboloid.errors import InputError
 from hyperboloid.nn.registry import get_model
 from hyperboloid.nn.shallow import ShallowEncoder
 
-from .settings import Settings, default_settings
+from .settings import Settings, check_names, default_settings
 
 LEARNING_RATES = (0.01, 0.008, 0.005, 0.001)
 DROPOUTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
@@ -25,8 +29,44 @@ ACTIVATION = {"link": "relu", "node": "elu"}
 SHALLOW_FACTORS = (1.0, 0.3, 3.0)
 
 
+#: Values to try for each of some settings.
+Choices = Mapping[str, Sequence[Any]]
+
+
+def read_choices(path: str | Path) -> dict[str, list[Any]]:
+    """A grid of the user's own: a JSON file with a list of values for each setting; all combinations are tried.
+
+    Raises:
+        InputError: the file is no such grid.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"The grid {path} cannot be read: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"The grid {path} is not JSON: {error}.") from error
+    if not isinstance(content, dict) or not content:
+        raise InputError(f'The grid {path} must be like {{"lr": [0.01, 0.001], "dropout": [0, 0.5]}}, and not empty.')
+    check_names(content)
+    for name, values in content.items():
+        if not isinstance(values, list) or not values:
+            raise InputError(f"The grid {path} must have a list of values for '{name}', and at least one.")
+        if len({json.dumps(value) for value in values}) < len(values):
+            raise InputError(f"The grid {path} has a value of '{name}' twice.")
+        for value in values:
+            Settings(**{name: value})  # refuses what it cannot be
+    return content
+
+
 def grid(
-    model: str, task: str, dataset: str, tries: int | None = None, *, general: bool = False, **given: Any
+    model: str,
+    task: str,
+    dataset: str,
+    tries: int | None = None,
+    *,
+    general: bool = False,
+    choices: Choices | None = None,
+    **given: Any,
 ) -> list[Settings]:
     """The settings to try.
 
@@ -36,6 +76,7 @@ def grid(
         dataset: name of the data set, whose scaling of features is kept.
         tries: so many of them for each distance; None for all.
         general: begin with the default settings for a graph that nobody has tuned, which count as one of the tries.
+        choices: values to try instead of the paper's, all combinations of them; everything else has its default.
         **given: settings that are the same in all, such as ``dim``.
 
     Returns:
@@ -44,6 +85,10 @@ def grid(
     """
     line = get_model(model)
     base = default_settings(model, task, dataset, **given)
+    if choices is not None:
+        combinations = [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
+        random.Random(0).shuffle(combinations)
+        return [default_settings(model, task, dataset, **(given | point)) for point in combinations[:tries]]
     if issubclass(line.load(), ShallowEncoder):
         factors = (1.0,) if "lr" in given else SHALLOW_FACTORS[:tries]
         return [dataclasses.replace(base, lr=base.lr * factor) for factor in factors]

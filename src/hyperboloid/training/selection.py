@@ -17,7 +17,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
 from hyperboloid.nn.registry import get_model
 
-from .grids import grid
+from .grids import Choices, grid
 from .journal import Journal
 from .many import Trial, Watcher, can_be_batched, train_many
 from .settings import Settings, default_settings
@@ -114,6 +114,7 @@ def sweep_model(
     halving: bool = True,
     finalists: int = FINALISTS,
     general: bool = False,
+    choices: Choices | None = None,
     budget: float = float("inf"),
     journal: Journal | None = None,
     watch: Callable[[str], Watcher] | None = None,
@@ -131,6 +132,7 @@ def sweep_model(
         halving: stop the worse half of the search's models now and then.
         finalists: settings that survive the search; where it is one, there is nothing to select.
         general: begin the search with the default settings for any graph.
+        choices: values to try instead of the paper's grid.
         budget: seconds that it may take.
         journal: where trials are noted down, and read from.
         watch: gives the watcher of a stage.
@@ -154,7 +156,7 @@ def sweep_model(
         known = (fresh.get((t.outcome.settings, t.outcome.seed), t) for t in journal.read(name, model, runs))
         return [t for t in known if not t.outcome.failed]
 
-    settings = grid(model, task, graph.name, tries, general=general, **given)
+    settings = grid(model, task, graph.name, tries, general=general, choices=choices, **given)
     if not can_be_batched(model, settings[0]):
         first = default_settings(model, task, graph.name, **given)
         settings = list(dict.fromkeys([first, *settings]))[:TRIES_ALONE]

@@ -18,6 +18,7 @@ from hyperboloid.nn.registry import get_model
 
 from .checkpoint import write_atomically, write_json
 from .config import Config, check_device
+from .grids import read_choices
 from .journal import Journal
 from .loop import start_training
 from .many import Watcher, train_many
@@ -96,6 +97,7 @@ def sweep(
     seeds: int = 5,
     split: int = 0,
     tries: int | None = None,
+    grid: str | Path | None = None,
     halving: bool = True,
     finalists: int = FINALISTS,
     general: bool = False,
@@ -121,6 +123,7 @@ def sweep(
         seeds: fresh initialisations for the test.
         split: seed of the split.
         tries: settings to try for each model; None for the whole grid.
+        grid: a file of values to try instead of the paper's, see :func:`read_choices`.
         halving: stop the worse half of a search's models now and then.
         finalists, general: as for :func:`sweep_model`.
         budget: seconds, shared evenly by the models.
@@ -143,11 +146,14 @@ def sweep(
         raise InputError(f"Give the models to compare, each once, not {', '.join(models) or 'none'}.")
     for model in models:
         get_model(model)
+    choices = None if grid is None else read_choices(grid)
+    for setting in (choices or {}).keys() & {"dim", *settings}:
+        raise InputError(f"'{setting}' is in the grid {grid} and was given besides: leave one of them out.")
     graph = load_graph(dataset, data_dir=data_dir, features=features, labels=labels, weight=weight)
     name = str(dataset) if isinstance(dataset, (str, Path)) else graph.name
     given = {model: {"dim": dim} | _that_fit(settings, model) for model in models}
-    for setting in settings:
-        if not any(setting in own for own in given.values()):
+    for setting in (*settings, *(choices or {})):
+        if not any(setting in taken_settings(model) for model in models):
             raise InputError(f"None of the models has a use for the setting '{setting}'.")
     chosen = {model: default_settings(model, task, graph.name, **given[model]) for model in models}
     configs = {
@@ -168,6 +174,8 @@ def sweep(
         watchers = None if watch is None else partial(watch, model)
         options: dict[str, Any] = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal}
         options |= {"finalists": finalists, "general": general, **given[model]}
+        if choices is not None:
+            options["choices"] = {name: v for name, v in choices.items() if name in taken_settings(model)}
         try:
             verdicts.append(sweep_model(model, graph, task, task_for, budget=share, watch=watchers, **options))
         except InputError as error:  # a model that has no place for this graph, or no time
