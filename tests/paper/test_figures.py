@@ -9,8 +9,9 @@ from hyperboloid.analysis import distortion as distortion_of_embeddings
 from hyperboloid.paper import delta, report
 from hyperboloid.paper.claims import FAILS, HOLDS, PARTLY, UNKNOWN, verdict
 from hyperboloid.paper.distortion import DistortionOfModels, _settings
-from hyperboloid.paper.figures import COMMON_OPTIONS, EVERY_LINE, FIGURES, Asked, get_figure, run_figure
+from hyperboloid.paper.figures import COMMON_OPTIONS, EVERY_LINE, Asked, get_figure, run_figure
 from hyperboloid.paper.printed import printed_tables
+from hyperboloid.paper.registry import FIGURES
 from hyperboloid.paper.report import write_report
 from hyperboloid.paper.table import PaperTable
 
