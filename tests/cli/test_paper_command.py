@@ -4,7 +4,7 @@ import pytest
 
 from hyperboloid.paper import experiments
 from hyperboloid.paper.experiments import EXPERIMENTS
-from hyperboloid.paper.figures import FIGURES
+from hyperboloid.paper.registry import FIGURES
 from hyperboloid.paper.table import PaperTable, Tick
 
 
@@ -41,7 +41,7 @@ def test_an_unknown_name_is_refused_with_the_list(cli):
     result = cli("paper", "run", "nosuch")
     assert result.code == 2
     assert result.out == ""
-    choice = "operations, centroids, link, node, ablation, " + ", ".join(FIGURES)
+    choice = ", ".join((*EXPERIMENTS, "link", "node", "ablation", *FIGURES))
     assert result.error == f"There is no experiment 'nosuch'; choose one of: {choice}."
 
 

@@ -10,8 +10,9 @@ from hyperboloid.paper import delta, report
 from hyperboloid.paper.claims import FAILS, HOLDS, PARTLY, UNKNOWN, verdict
 from hyperboloid.paper.distortion import DistortionOfModels
 from hyperboloid.paper.figure_runs import link_settings, searched_settings
-from hyperboloid.paper.figures import COMMON_OPTIONS, EVERY_LINE, FIGURES, Asked, get_figure, run_figure
+from hyperboloid.paper.figures import COMMON_OPTIONS, EVERY_LINE, Asked, get_figure, run_figure
 from hyperboloid.paper.printed import printed_tables
+from hyperboloid.paper.registry import FIGURES
 from hyperboloid.paper.report import write_report
 from hyperboloid.paper.table import PaperTable
 

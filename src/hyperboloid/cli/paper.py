@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hyperboloid.errors import InputError
+from hyperboloid.paper.registry import FIGURES
 
 from .options import Json, check_parent, numbers
 from .sweep import parse_time
@@ -45,7 +46,7 @@ def run(
         typer.Argument(
             metavar="NAME",
             help="Which one: operations (Table 1), centroids (Table 2), link (4), node (5), ablation (6), or a figure: "
-            "aggregation, delta, distortion, attention, efficiency, att_dim.",
+            f"{', '.join(FIGURES)}.",
         ),
     ],
     seed: Annotated[int, typer.Option(help="Seed of what is drawn at random.")] = 0,
@@ -82,7 +83,6 @@ def run(
 ) -> None:
     """Run one of the paper's experiments; cells of Tables 4 to 6 and lines of figures that are there stay."""
     from hyperboloid.paper.cells import CELL_EXPERIMENTS, cells
-    from hyperboloid.paper.figures import FIGURES
 
     name = name.lower()
     _refuse(context, name)
@@ -199,7 +199,7 @@ def _run_figure(name: str, asked: Asked, figures: Path, commit: str | None, as_j
 def _options_of(name: str) -> set[str]:
     """Options that mean something to an experiment."""
     from hyperboloid.paper.cells import CELL_EXPERIMENTS
-    from hyperboloid.paper.figures import COMMON_OPTIONS, FIGURES, get_figure
+    from hyperboloid.paper.figures import COMMON_OPTIONS, get_figure
 
     if name in FIGURES:
         return {*COMMON_OPTIONS, *get_figure(name).options}
@@ -210,7 +210,6 @@ def _refuse(context: typer.Context, name: str) -> None:
     """An option that means nothing for this experiment is a mistake; one that nobody knows is refused elsewhere."""
     from hyperboloid.paper.cells import CELL_EXPERIMENTS
     from hyperboloid.paper.experiments import EXPERIMENTS
-    from hyperboloid.paper.figures import FIGURES
 
     everyone = (*EXPERIMENTS, *CELL_EXPERIMENTS, *FIGURES)
     sources = {option: context.get_parameter_source(option) for option in context.params}

@@ -1,4 +1,4 @@
-"""Experiments that are one table each, by name; those of cells are in ``cells.py``, drawn ones in ``figures.py``."""
+"""Experiments that are one table each, by name; those of cells are in ``cells.py``, drawn ones in ``registry.py``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hyperboloid.errors import InputError
 
 from .cells import CELL_EXPERIMENTS
-from .figures import FIGURES
+from .registry import FIGURES
 
 if TYPE_CHECKING:
     from .table import PaperTable

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .claims import Claim, Finding, verdict
-from .figures import FIGURES, FigureExperiment, draw_lines, get_figure
+from .figures import FigureExperiment, draw_lines, get_figure
 from .markdown import MISSING, paper_table
+from .registry import FIGURES
 from .results import Line
 
 

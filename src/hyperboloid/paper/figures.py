@@ -1,7 +1,6 @@
-"""Experiments of the paper that are drawn, by name, and how one is run: measure what is missing, then draw all.
+"""Experiments of the paper that are drawn, and how one is run: measure what is missing, then draw all.
 
-To add one, write a module with a :class:`FigureExperiment` and add a line to :data:`FIGURES`: ``paper run NAME`` and
-``paper report`` then know it.
+`registry.py` lists them.
 """
 
 from __future__ import annotations
@@ -18,18 +17,10 @@ from hyperboloid.analysis.style import save_figure
 
 from .claims import Claim
 from .provenance import code_version, device_name, library_versions
+from .registry import FIGURES
 from .results import Line, append_line, read_figure_results
 from .table import PaperTable
 
-#: ``module:class`` of each
-FIGURES: dict[str, str] = {
-    "aggregation": "hyperboloid.paper.aggregation:Aggregation",
-    "delta": "hyperboloid.paper.delta:Delta",
-    "distortion": "hyperboloid.paper.distortion:DistortionOfModels",
-    "attention": "hyperboloid.paper.attention:AttentionOnDisease",
-    "efficiency": "hyperboloid.paper.efficiency:Efficiency",
-    "att_dim": "hyperboloid.paper.att_dim:AttentionWidth",
-}
 #: Options of ``paper run`` that every one of them takes.
 COMMON_OPTIONS = frozenset({"results", "figures", "commit"})
 #: Names that every line of results has besides those of its provenance; null where one means nothing.
