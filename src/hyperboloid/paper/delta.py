@@ -40,7 +40,7 @@ def reproduced(lines: Sequence[Line]) -> Finding:
         f"{line['dataset']} {line['delta_avg']:.3f} ± {line['delta_avg_half_width']:.3f} ({line['paper_mean']:.2f})"
         for line in lines
     )
-    text = f"Measured with its 95 % interval (printed): {listed}. {len(right)} of {len(lines)} agree within rounding."
+    text = f"δ_avg with its 95 % interval (printed): {listed}. {len(right)} of {len(lines)} agree within rounding."
     verdict = HOLDS if len(right) == len(lines) else PARTLY if 2 * len(right) > len(lines) else FAILS
     return Finding(verdict, len(lines), total, text)
 
