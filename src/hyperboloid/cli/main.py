@@ -10,7 +10,7 @@ import typer
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.version import __version__
 
-from . import datasets, evaluate, paper, plot, predict, sweep, train
+from . import bench, datasets, evaluate, paper, plot, predict, sweep, train
 
 app = typer.Typer(
     name="hyperboloid",
@@ -21,7 +21,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (train, sweep, evaluate, predict, plot, datasets):
+for module in (train, sweep, evaluate, predict, plot, datasets, bench):
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(paper.app, name="paper")
 
