@@ -34,7 +34,7 @@ def test_starts_at_once_without_torch(process, code, limit):
 def test_help_names_every_command(cli):
     result = cli("--help")
     assert result.code == 0
-    for command in ("train", "evaluate", "predict", "plot", "datasets", "sweep", "paper"):
+    for command in ("train", "evaluate", "predict", "plot", "datasets", "sweep", "paper", "bench"):
         assert command in result.out
         assert cli(command, "--help").code == 0
 
