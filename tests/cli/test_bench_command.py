@@ -34,6 +34,11 @@ def test_everything_at_tiny_sizes(cli, tmp_path):
     assert "| karate | 4 | GATConv |" in page
     assert (tmp_path / "runs" / "quick" / "figures" / "growth.png").exists()
 
+    # the page follows from the numbers alone
+    (tmp_path / told["page"]).unlink()
+    assert cli("bench", "--quick", "--page-only", "--json").json["measured"] == {}
+    assert (tmp_path / told["page"]).read_text() == page
+
     again = cli("bench", "growth", "--quick", "--commit", "def5678", "--json")
     assert again.json["measured"] == {"growth": 3}
     newer = [json.loads(text) for text in (tmp_path / told["results"]).read_text().splitlines()]
@@ -59,6 +64,7 @@ def test_a_graph_that_is_not_there_skips_its_benchmark_only(cli, tmp_path, monke
         (["speed"], "There is no benchmark 'speed'; choose from: layers, gather, growth, geometry, epochs."),
         (["gather"], "'gather' is about a GPU's memory: it needs --device cuda."),
         (["--device", "tpu"], "--device must be cpu or cuda, not 'tpu'."),
+        (["growth", "--page-only"], "--page-only measures nothing: leave out growth."),
         (["--threads", "0"], "--threads must be at least 1, not 0."),
     ],
 )

@@ -128,9 +128,7 @@ def exact_result(operation: str, coordinates: str, given: tuple[Tensor, ...]) ->
         step = given[1].double()
         if coordinates == "normal":
             return M.normal.exp_at(first, step)
-        x, space = M.exp0(first), step[..., 1:]
-        time = (x[..., 1:] * space).sum(-1, keepdim=True) / x[..., :1]
-        return M.log0(M.exp(x, torch.cat([time, space], dim=-1)))
+        return M.log0(M.exp(M.exp0(first), step))  # this looks at the space part of the vector only
     second = to_normal(coordinates, given[1])
     if operation == DISTANCE:
         return M.normal.dist(first, second)

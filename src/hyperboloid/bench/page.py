@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -55,14 +56,14 @@ def write_page(results: Path, out: Path) -> Page:
     }
     figures = out.parent / "figures"
     figures.mkdir(parents=True, exist_ok=True)
-    if series:
+    if series and find_spec("matplotlib") is not None:  # a machine that measures may have no use for pictures
         growth.draw_growth(series, figures)
     source = Path(os.path.relpath(results, out.parent))
-    write_atomically(out, _text(measured, found, source, drawn=bool(series)).encode())
+    write_atomically(out, _text(measured, found, source, grown=bool(series)).encode())
     return found
 
 
-def _text(measured: Measured, page: Page, source: Path, *, drawn: bool) -> str:
+def _text(measured: Measured, page: Page, source: Path, *, grown: bool) -> str:
     parts = [
         "# Performance",
         f"Written by `hyperboloid bench` from [{source.name}]({source.as_posix()}); not to be edited by hand. "
@@ -96,7 +97,7 @@ def _text(measured: Measured, page: Page, source: Path, *, drawn: bool) -> str:
         f"One LGCN layer, forward + backward, d = {growth.DIM}, on power-law graphs with {growth.DEGREE} directed "
         "edges for each node; ms (ns for each edge). The slope is fitted on the logarithms, from "
         f"1/{1 / growth.FITTED:.0f} of the largest graph up.",
-        f"{tables.growths(measured)}\n\n![time against edges](figures/growth.png)" if drawn else tables.NOT_MEASURED,
+        f"{tables.growths(measured)}\n\n![time against edges](figures/growth.png)" if grown else tables.NOT_MEASURED,
         "## One epoch",
         _first_paragraphs(epochs),
         f'"{epochs.DENSE_GAT}" is the network as users of PyG write it; `gat` and `gcn` are PyG\'s convolutions behind '
