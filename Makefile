@@ -35,8 +35,7 @@ wheel: .venv/test-installed
 	cd build && rm -rf wheel-run && clean/bin/hyperboloid train karate --epochs 3 --out wheel-run
 
 bench: .venv/test-installed
-	$(BIN)/python benchmarks/epoch.py
-	$(BIN)/python benchmarks/models.py
+	$(BIN)/hyperboloid bench
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

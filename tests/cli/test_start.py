@@ -44,6 +44,10 @@ def test_help_names_every_command(cli):
         "paper",
         "hyperbolicity",
         "distortion",
+        "attention",
+        "advise",
+        "report",
+        "bench",
     ):
         assert command in result.out
         assert cli(command, "--help").code == 0

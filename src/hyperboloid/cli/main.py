@@ -13,6 +13,7 @@ from hyperboloid.version import __version__
 from . import (
     advise,
     attention,
+    bench,
     datasets,
     distortion,
     evaluate,
@@ -34,7 +35,20 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (train, sweep, advise, evaluate, predict, report, plot, attention, distortion, hyperbolicity, datasets)
+COMMANDS = (
+    train,
+    sweep,
+    advise,
+    evaluate,
+    predict,
+    report,
+    plot,
+    attention,
+    distortion,
+    hyperbolicity,
+    datasets,
+    bench,
+)
 for module in COMMANDS:
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
 app.add_typer(paper.app, name="paper")

@@ -25,10 +25,10 @@ def code_version() -> str:
     return f"{commit} source {_checksum()}" if commit else f"source {_checksum()}"
 
 
-def library_versions() -> dict[str, str]:
-    """Versions of what computes the numbers."""
+def library_versions(*others: str) -> dict[str, str]:
+    """Versions of what computes the numbers, and of ``others`` that have a part in them."""
     found = {"hyperboloid": __version__, "python": platform.python_version()}
-    for name in ("torch", "torch_geometric", "numpy", "numba", "triton"):
+    for name in ("torch", "torch_geometric", "numpy", "numba", "triton", *others):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
