@@ -41,7 +41,8 @@ class _Display:
     def epoch(self, training: Training, metrics: dict[str, Any]) -> None:
         note = f"loss {metrics['loss']:.3f}"
         if training.best_epoch:
-            note += f", best val {training.task.metric} {training.best.metric:.4f} at epoch {training.best_epoch}"
+            best = training.task.shown(training.best.metric)
+            note += f", best val {training.task.metric} {best:.4f} at epoch {training.best_epoch}"
         self._progress.update(self._run, completed=training.epoch, note=note)
 
     def finish(self, summary: dict[str, Any]) -> None:

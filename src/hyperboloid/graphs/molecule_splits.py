@@ -17,18 +17,25 @@ KINDS = ("random", "scaffold")
 
 @dataclass(frozen=True, eq=False)
 class MoleculeSplit:
-    """Numbers of molecules, and the split in words."""
+    """Molecules in three parts.
+
+    Attributes:
+        train, val, test: their numbers.
+        name: the split in words.
+        seen_atoms: ``(kinds,)`` which kinds of atoms the training part has.
+    """
 
     train: Array
     val: Array
     test: Array
     name: str
+    seen_atoms: Array
 
 
 def split_molecules(molecules: MoleculeSet, seed: int = 0, *, kind: str | None = None) -> MoleculeSplit:
     """Split at random, by scaffold, or as the data came.
 
-    Validation and test molecules with an atom or a bond of a kind that no training molecule has are left out.
+    Validation and test molecules with an atom of a kind that no training molecule has are left out.
 
     Args:
         molecules: the data.
@@ -50,15 +57,15 @@ def split_molecules(molecules: MoleculeSet, seed: int = 0, *, kind: str | None =
         name = f"{1 - VAL - TEST:.0%}/{VAL:.0%}/{TEST:.0%} {kind}, seed {seed}".replace("%", "")
     else:
         raise InputError(f"'{molecules.name}' has no split '{kind}'; choose one of: {', '.join((*given, *KINDS))}.")
-    seen = _only_seen(molecules, found[0])
-    val, test = (members[seen[members]] for members in found[1:])
+    seen_atoms, fine = _seen(molecules, found[0])
+    val, test = (members[fine[members]] for members in found[1:])
     left_out = len(found[1]) + len(found[2]) - len(val) - len(test)
     if not (len(found[0]) and len(val) and len(test)):
         raise InputError(
             f"'{molecules.name}' has {len(molecules)} molecules, too few for a training, a validation and a test part."
         )
     name += f", {left_out} molecules with kinds of atoms unseen in training left out" if left_out else ""
-    return MoleculeSplit(found[0], val, test, name)
+    return MoleculeSplit(found[0], val, test, name, seen_atoms)
 
 
 def _drawn(molecules: MoleculeSet, seed: int, kind: str) -> list[Array]:
@@ -80,17 +87,13 @@ def _drawn(molecules: MoleculeSet, seed: int, kind: str) -> list[Array]:
     return [np.flatnonzero(part == k) for k in range(3)]
 
 
-def _only_seen(molecules: MoleculeSet, train: Array) -> Array:
-    """Whether each molecule ``(G,)`` has only kinds of atoms and bonds that the training molecules have."""
+def _seen(molecules: MoleculeSet, train: Array) -> tuple[Array, Array]:
+    """Which kinds of atoms the training molecules have ``(kinds,)``, and which molecules have no others ``(G,)``."""
+    owner = np.repeat(np.arange(len(molecules)), molecules.num_atoms)
+    in_train = np.zeros(len(molecules), dtype=bool)
+    in_train[train] = True
+    seen = np.zeros(len(molecules.atom_names), dtype=bool)
+    seen[molecules.atom[in_train[owner]]] = True
     fine = np.ones(len(molecules), dtype=bool)
-    for kind, count, names in (
-        (molecules.atom, molecules.num_atoms, molecules.atom_names),
-        (molecules.bond, molecules.num_bonds, molecules.bond_names),
-    ):
-        owner = np.repeat(np.arange(len(molecules)), count)
-        in_train = np.zeros(len(molecules), dtype=bool)
-        in_train[train] = True
-        known = np.zeros(len(names), dtype=bool)
-        known[kind[in_train[owner]]] = True
-        fine[owner[~known[kind]]] = False
-    return fine
+    fine[owner[~seen[molecules.atom]]] = False
+    return seen, fine

@@ -102,7 +102,8 @@ def from_smiles(
     computed: Sequence[str] = (),
     *,
     scaffold: bool = False,
-    atom_names: Sequence[str] | None = None,
+    known: Sequence[str] | None = None,
+    seen: Array | None = None,
 ) -> MoleculeSet:
     """Molecules from SMILES; those that cannot be read are listed among the problems and left out.
 
@@ -114,9 +115,11 @@ def from_smiles(
         target_names: of the T columns.
         computed: further targets, computed by :data:`PROPERTIES`.
         scaffold: find scaffolds too.
-        atom_names: the kinds of atoms that are known; a molecule with another is left out. None for all there are.
+        known: the kinds of atoms of a trained model, in its order; a molecule with another one is left out.
+        seen: ``(len(known),)`` which of them it was trained on; None for all.
     """
-    kinds: dict[str, int] = {atom: k for k, atom in enumerate(atom_names or ())}
+    kinds: dict[str, int] = {atom: k for k, atom in enumerate(known or ())}
+    familiar = {atom for atom, k in kinds.items() if seen is None or seen[k]}
     found: list[_Parsed] = []
     kept: list[int] = []
     problems: list[Problem] = []
@@ -124,9 +127,8 @@ def from_smiles(
     for row, text in enumerate(smiles):
         try:
             one = parse(text, computed, scaffold=scaffold)
-            if atom_names is not None and not kinds.keys() >= set(one.atoms):
-                strange = sorted(set(one.atoms) - kinds.keys())
-                raise Unreadable(f"the model has never seen atoms like {', '.join(strange)}")
+            if known is not None and (strange := sorted(set(one.atoms) - familiar)):
+                raise Unreadable(f"the model was not trained on atoms like {', '.join(strange)}")
         except Unreadable as error:
             problems.append(Problem(numbers[row], str(error)))
             continue

@@ -73,7 +73,8 @@ def ball_activation(v: Tensor, beta: Tensor) -> Tensor:
     bent = F.leaky_relu(direction, SLOPE)
     rho = torch.linalg.vector_norm(bent, dim=-1, keepdim=True).clamp_min(SLOPE / 2)
     lost = (1 - SLOPE**2) * direction.clamp_max(0).square().sum(-1, keepdim=True) / (1 + rho)
-    return root * torch.log((1 + t * rho) / (from_1 + t * lost)) / rho * bent
+    # not the logarithm of the quotient: the square of a small denominator would leave float32's range
+    return root * (torch.log1p(t * rho) - torch.log(from_1 + t * lost)) / rho * bent
 
 
 @dataclass(frozen=True)

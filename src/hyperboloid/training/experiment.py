@@ -20,8 +20,9 @@ from .config import Config, read_config
 from .data import Data, read_data
 from .every_task import get_any_task
 from .features import scaled_features
+from .graph_task import GraphTask
 from .loop import build_encoder
-from .tasks import Part, Score
+from .tasks import PARTS, Part, Score
 
 
 class Run:
@@ -84,6 +85,13 @@ class Run:
         found: Score = self.task.score(self.encoder, part)
         return found
 
+    def evaluate(self) -> dict[str, Any]:
+        """Validation and test metric, and for molecules those of each target, computed anew."""
+        found: dict[str, Any] = {part: self.task.shown(self.score(part).metric) for part in PARTS}
+        if isinstance(self.task, GraphTask):
+            found["targets"] = {part: self.task.report(self.encoder, part) for part in PARTS}
+        return found
+
     @torch.no_grad()
     def encode(self, graph: Graph | None = None) -> Tensor:
         """Output of the encoder ``(N, out_channels)``, as it was evaluated: validation and test edges stay hidden.
@@ -135,6 +143,13 @@ class Experiment:
     def graph(self) -> Graph:
         """The one graph that was trained on."""
         return one_graph(self.folder, self.data)
+
+    @property
+    def molecules(self) -> MoleculeSet:
+        """The molecules that were trained on."""
+        if not isinstance(self.data, MoleculeSet):
+            raise InputError(f"The run in {self.folder} was trained on one graph, not on molecules.")
+        return self.data
 
     @cached_property
     def runs(self) -> list[Run]:

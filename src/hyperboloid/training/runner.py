@@ -18,11 +18,10 @@ from .experiment import read_summary, summarize
 from .graph_task import GraphTask, predictions_table
 from .interrupt import held_interrupt
 from .loop import Training, start_training
-from .tasks import BaseTask, Part, Task
+from .tasks import PARTS, BaseTask, Task
 
 #: A run killed at any moment loses at most about this many seconds of work.
 CHECKPOINT_EVERY = 5.0
-PARTS: tuple[Part, ...] = ("val", "test")
 
 
 class Progress(Protocol):

@@ -24,6 +24,7 @@ from .metrics import accuracy, roc_auc
 from .settings import Settings
 
 Part = Literal["val", "test"]
+PARTS: tuple[Part, ...] = ("val", "test")
 _NEGATIVES = 0x4E454741  # tells the draw of negatives from the masks of the same epoch
 
 
