@@ -19,7 +19,11 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Measure the paper's tables and figures again.", no_args_is_help=True)
 
-CELLS = "Tables 4 to 6 (link, node, ablation)"
+CELLS = "Tables 4 to 7 (link, node, ablation, zinc)"
+ZINC = "Table 7 (zinc)"
+#: Options of the cells that mean nothing for molecules, and those of molecules that mean nothing for the other cells.
+NOT_OF_ZINC = {"seed", "datasets", "tries", "halving", "splits", "masks"}
+OF_ZINC = {"properties", "lrs", "molecules"}
 
 
 @app.callback()
@@ -38,17 +42,31 @@ def run(
         str,
         typer.Argument(
             metavar="NAME",
-            help="Which one: operations (Table 1), centroids (Table 2), link (4), node (5) or ablation (6).",
+            help="Which one: operations (Table 1), centroids (2), link (4), node (5), ablation (6) or zinc (7).",
         ),
     ],
     seed: Annotated[int, typer.Option(help="Seed of the random inputs of Tables 1 and 2.")] = 0,
     datasets: Annotated[str | None, _cells_option(help="Only these graphs, like cora,usa.")] = None,
     dims: Annotated[str | None, _cells_option(help="Only these dimensions, like 8,16.")] = None,
     models: Annotated[str | None, _cells_option(help="Only these models, like lgcn,gcn.")] = None,
-    seeds: Annotated[int, _cells_option(help="Fresh initialisations for the test.")] = 10,
+    seeds: Annotated[
+        int | None, _cells_option(help="Fresh initialisations for the test.", show_default="10, for zinc 1")
+    ] = None,
     tries: Annotated[int | None, _cells_option(help="Settings to try.", show_default="the whole grid of 256")] = None,
     halving: Annotated[bool, _cells_option(help="Stop the worse half of a search now and then.")] = True,
-    epochs: Annotated[int | None, _cells_option(help="At most so many epochs.", show_default="2000")] = None,
+    epochs: Annotated[
+        int | None, _cells_option(help="At most so many epochs.", show_default="2000, for zinc 300")
+    ] = None,
+    properties: Annotated[
+        str | None, typer.Option(rich_help_panel=ZINC, help="Only these properties, like logp,qed.")
+    ] = None,
+    lrs: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=ZINC, help="Learning rates, chosen among by validation.", show_default="0.001"),
+    ] = None,
+    molecules: Annotated[
+        int | None, typer.Option(rich_help_panel=ZINC, help="Train on so many only, to try it out.", show_default="all")
+    ] = None,
     splits: Annotated[
         str | None, _cells_option(help="Also test the chosen setting over these splits, like 0-9.")
     ] = None,
@@ -70,12 +88,22 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run one of the paper's experiments; the cells of Tables 4 to 6 that are measured already are not repeated."""
+    """Run one of the paper's experiments; the cells of Tables 4 to 7 that are measured already are not repeated."""
     from hyperboloid.paper.cells import CELL_EXPERIMENTS, cells
 
     name = name.lower()
     sources = {option: context.get_parameter_source(option) for option in context.params}
     given = {option for option, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+    seconds = math.inf if budget is None else parse_time(budget)
+    if name == "zinc":
+        _refuse(given & NOT_OF_ZINC, name, ", ".join(CELL_EXPERIMENTS))
+        chosen = {"seeds": seeds, "epochs": epochs, "molecules": molecules, "lrs": _rates(lrs), "dtype": dtype}
+        if dims is not None:
+            chosen["dim"] = _one(numbers(dims, "--dims"))
+        where = {"results": results, "work": work, "budget": seconds, "data_dir": data_dir, "device": device}
+        _zinc(_words(models), _words(properties), chosen, {**where, "code": commit}, as_json)
+        return
+    _refuse(given & OF_ZINC, name, "zinc")
     if name not in CELL_EXPERIMENTS:
         from hyperboloid.paper.experiments import run_experiment
 
@@ -87,13 +115,12 @@ def run(
         return
 
     _refuse(given & {"seed"}, name, "operations, centroids")
-    chosen = cells(
+    asked = cells(
         name,
         datasets=_words(datasets),
         dims=None if dims is None else numbers(dims, "--dims"),
         models=_words(models),
     )
-    seconds = math.inf if budget is None else parse_time(budget)
     ten = [] if splits is None else numbers(splits, "--splits")
 
     from hyperboloid.paper.cell_runs import measure_cells
@@ -101,12 +128,12 @@ def run(
 
     from .progress import cell_display
 
-    limits = {} if epochs is None else {"epochs": epochs}
-    protocol = RunProtocol(tries=tries, halving=halving, seeds=seeds, dtype=dtype, **limits)
+    limits = {key: value for key, value in (("epochs", epochs), ("seeds", seeds)) if value is not None}
+    protocol = RunProtocol(tries=tries, halving=halving, dtype=dtype, **limits)
     try:
         with cell_display(seconds) as display:
             session = measure_cells(
-                chosen,
+                asked,
                 display,
                 results=results,
                 work=work,
@@ -124,6 +151,47 @@ def run(
     show(session.table(name))
     if as_json:
         typer.echo(json.dumps({"experiment": name, **session.as_json(), "results": str(results)}))
+
+
+def _zinc(
+    models: list[str] | None,
+    properties: list[str] | None,
+    protocol: dict[str, Any],
+    where: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Measure cells of Table 7."""
+    from hyperboloid.paper.zinc import ZincProtocol, measure_zinc, zinc_cells
+
+    from .progress import cell_display, now_and_then
+
+    asked = zinc_cells(models, properties)
+    made = ZincProtocol(**{key: value for key, value in protocol.items() if value is not None})
+    try:
+        with cell_display(where["budget"]) as display:
+            session = measure_zinc(asked, display, protocol=made, tell=now_and_then(display.note), **where)
+    except KeyboardInterrupt as interrupt:
+        typer.echo("Interrupted; the same command goes on where it stopped.", err=True)
+        raise typer.Exit(130) from interrupt
+    show(session.table("zinc"))
+    if as_json:
+        typer.echo(json.dumps({"experiment": "zinc", **session.as_json(), "results": str(where["results"])}))
+
+
+def _rates(text: str | None) -> tuple[float, ...] | None:
+    """Learning rates separated by commas."""
+    if text is None:
+        return None
+    try:
+        return tuple(float(word) for word in text.split(","))
+    except ValueError as error:
+        raise InputError(f"--lrs must be numbers separated by commas, like 0.0005,0.001, not {text!r}.") from error
+
+
+def _one(dims: list[int]) -> int:
+    if len(dims) != 1:
+        raise InputError(f"--dims must be one width for 'zinc', not {len(dims)}.")
+    return dims[0]
 
 
 @app.command()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -135,17 +135,36 @@ class _CellDisplay:
         return _quiet if self._bars is None else self._bars.stage(f"{self._what}, {name}")
 
     def done(self, line: dict[str, Any]) -> None:
-        ours, theirs = (percent(line[f"{who}_mean"], line[f"{who}_std"]) for who in ("test", "paper"))
-        self._say(f"{self._place}: {self._what}: {ours} (paper {theirs}), {line['seconds']:.0f} s")
+        ours = percent(line["test_mean"], line["test_std"])
+        printed = line["paper_mean"] is not None
+        theirs = f"(paper {percent(line['paper_mean'], line['paper_std'])})" if printed else "(not in the paper)"
+        self._say(f"{self._place}: {self._what}: {ours} {theirs}, {line['seconds']:.0f} s")
 
     def skipped(self, what: str, reason: str) -> None:
         self._say(f"{self._place}: {what}: skipped. {reason}")
+
+    def note(self, text: str) -> None:
+        """A line about what is going on."""
+        self._say(f"{self._place}: {text}")
 
     def _say(self, text: str) -> None:
         if self._bars is None:
             print(text, file=sys.stderr, flush=True)
         else:
             self._bars.say(text)
+
+
+def now_and_then(say: Callable[[str], None], every: float = 30.0) -> Callable[[str], None]:
+    """Say what is told at most once in so many seconds."""
+    last = -math.inf
+
+    def tell(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= every:
+            last = time.monotonic()
+            say(text)
+
+    return tell
 
 
 def _quiet(alive: int, epoch: int, best: float, finished: int, total: int) -> None:

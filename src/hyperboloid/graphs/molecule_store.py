@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -81,6 +82,7 @@ def cached_file(key: Mapping[str, Any], make: Callable[[], bytes]) -> Path | byt
         partial.write_bytes(content)
         partial.replace(path)
     except OSError:  # a full or read-only disk: then it is converted again the next time
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink()
         return content
     return path

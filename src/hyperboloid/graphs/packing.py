@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numba import njit
 
+from hyperboloid.errors import InputError
+
 from .molecule_store import cached_file
 from .molecules import Array, MoleculeSet, smallest
 
@@ -46,11 +48,15 @@ def pack(molecules: MoleculeSet, *, self_loops: bool, virtual_node: bool) -> Pac
         self_loops: let every atom be its own neighbour, by the first relation (single bonds), as HGNN does.
         virtual_node: add a node that is linked with every atom and itself by a relation of its own.
     """
+    from safetensors import SafetensorError
     from safetensors.numpy import load
 
     key = {"packed": molecules.structure, "self_loops": self_loops, "virtual_node": virtual_node}
     found = cached_file(key, lambda: _packed_bytes(molecules, self_loops, virtual_node))
-    arrays = load(found if isinstance(found, bytes) else found.read_bytes())
+    try:
+        arrays = load(found if isinstance(found, bytes) else found.read_bytes())
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{found!s} in the cache is damaged: remove it, and it will be made again.") from error
     return Packed(**{f.name: arrays[f.name] for f in fields(Packed)})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import torch
@@ -9,6 +10,10 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .adjacency import Adjacency
+
+with warnings.catch_warnings():  # torch announces once that its CSR layout may still change: here, where nobody listens
+    warnings.simplefilter("ignore")
+    torch.sparse_csr_tensor([0, 0], [], [], (1, 1), check_invariants=False)
 
 
 class _Sum(torch.autograd.Function):

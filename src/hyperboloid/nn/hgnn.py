@@ -73,8 +73,11 @@ def ball_activation(v: Tensor, beta: Tensor) -> Tensor:
     bent = F.leaky_relu(direction, SLOPE)
     rho = torch.linalg.vector_norm(bent, dim=-1, keepdim=True).clamp_min(SLOPE / 2)
     lost = (1 - SLOPE**2) * direction.clamp_max(0).square().sum(-1, keepdim=True) / (1 + rho)
+    near = t * rho < 0.5
     # not the logarithm of the quotient: the square of a small denominator would leave float32's range
-    return root * (torch.log1p(t * rho) - torch.log(from_1 + t * lost)) / rho * bent
+    outer = torch.log1p(t * rho) - torch.log(torch.where(near, 1, from_1 + t * lost))
+    radius = torch.where(near, 2 * torch.atanh(torch.where(near, t * rho, 0)), outer)
+    return root * radius / rho * bent
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class MPNN(GraphModel):
         channels = weight.size(1)
         every = torch.eye(self.relations, dtype=weight.dtype, device=weight.device)
         out: Tensor = self.edge_network(every).view(-1, channels, channels)
-        return out
+        return out.mT  # NNConv multiplies from the other side
 
     def forward(self, batch: GraphBatch) -> Tensor:
         """Predictions ``(B, targets)``."""
