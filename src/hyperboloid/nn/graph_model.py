@@ -106,7 +106,9 @@ class RelationalLinear(nn.Module):
 
 def messages(x: Tensor, matrices: Tensor, batch: GraphBatch) -> Tensor:
     """W_r x_j ``(P, d)`` of every pair, for nodes ``(N, k)`` and matrices ``(R, d, k)``."""
-    parts = x.index_select(0, batch.source).split(batch.columns)
+    sources = batch.source.split(batch.columns)
+    # sources of a relation are sorted and differ, so that as many as there are nodes are all of them
+    parts = [x if source.numel() == x.size(0) else x.index_select(0, source) for source in sources]
     return torch.cat([part @ matrix.mT for part, matrix in zip(parts, matrices, strict=True)])
 
 

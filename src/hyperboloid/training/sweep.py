@@ -14,7 +14,7 @@ from typing import Any
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.store import graph_to_bytes
-from hyperboloid.nn.registry import get_model
+from hyperboloid.nn.registry import check_task, get_model
 
 from .checkpoint import write_atomically, write_json
 from .config import Config, check_device
@@ -138,8 +138,9 @@ def sweep(
             raise InputError(f"{name} must be at least 1, not {number}.")
     if not models or len(set(models)) < len(models):
         raise InputError(f"Give the models to compare, each once, not {', '.join(models) or 'none'}.")
+    get_task(task)
     for model in models:
-        get_model(model)
+        check_task(model, task)
     graph = load_graph(dataset, data_dir=data_dir, features=features, labels=labels, weight=weight)
     name = str(dataset) if isinstance(dataset, (str, Path)) else graph.name
     given = {model: {"dim": dim} | _that_fit(settings, model) for model in models}
