@@ -1,7 +1,7 @@
 """Molecules per second of a training epoch on ZINC, for every model of whole graphs.
 
-    python benchmarks/molecules.py                              # 2 cores, width 64
-    python benchmarks/molecules.py --device cuda --dim 256 --batch-size 1024
+python benchmarks/molecules.py                              # 2 cores, width 64
+python benchmarks/molecules.py --device cuda --dim 256 --batch-size 1024
 """
 
 import argparse

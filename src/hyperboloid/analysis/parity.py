@@ -26,7 +26,7 @@ def draw_parity(run: Run, path: Path) -> None:
         )
     table = parquet.read_table(stored, filters=[("part", "=", "test")])
     found = run.summary["targets"]["test"]
-    figure = new_figure(5 * len(found), 5)
+    figure = new_figure(5 * len(found), 5.6)  # room for the titles above square panels
     panels = figure.subplots(1, len(found), squeeze=False)[0]
     for axes, (name, metrics) in zip(panels, found.items(), strict=True):
         true, predicted = table[name].to_numpy(), table[f"{name}_predicted"].to_numpy()
@@ -43,7 +43,7 @@ def draw_parity(run: Run, path: Path) -> None:
         axes.plot(limits, limits, color=GREY, linewidth=1, zorder=0 if len(true) <= MOST_DOTS else 3)
         axes.set_xlim(limits)
         axes.set_ylim(limits)
-        axes.set_aspect("equal")
+        axes.set_box_aspect(1)
         axes.set_xlabel(f"{plain(name)}, true")
         axes.set_ylabel(f"{plain(name)}, predicted")
         numbers = f"MAE {metrics['mae']:.4g}, RMSE {metrics['rmse']:.4g}, R² {metrics['r2']:.3f}"
