@@ -9,8 +9,10 @@ from torch.nn.functional import leaky_relu
 from hyperboloid import InputError
 from hyperboloid.geometry import Lorentz, PoincareBall
 from hyperboloid.geometry.pairwise import pairwise_dist
+from hyperboloid.nn import HGNN, HGNNConv
 from hyperboloid.nn.graph_model import GraphSizes
-from hyperboloid.nn.hgnn import GEOMETRIES, HGNN, HGNNConv, ball_activation
+from hyperboloid.nn.hgnn import GEOMETRIES, ball_activation
+from hyperboloid.training.batches import Batches
 
 SIZES = GraphSizes(kinds=4, features=0, relations=4, targets=2)
 D = 5
@@ -271,8 +273,6 @@ def test_features_of_atoms_reach_the_network():
     sizes = GraphSizes(kinds=4, features=2, relations=4, targets=1)
     model = HGNN(sizes, D, 2)
     made = [molecule_set(x=torch.randn(13, 2).numpy() * scale) for scale in (1, 2)]
-    from hyperboloid.training.batches import Batches
-
     outputs = []
     for one in made:
         flags = {"self_loops": True, "virtual_node": True, "dtype": torch.float32, "device": torch.device("cpu")}

@@ -12,6 +12,7 @@ from torch_geometric.data import Data
 
 import hyperboloid
 from hyperboloid import InputError
+from hyperboloid.graphs import load_molecules
 from hyperboloid.nn.registry import GRAPH_MODELS, MODELS, base_name, check_task
 from hyperboloid.training.batch_loop import BatchTraining
 from hyperboloid.training.checkpoint import load_checkpoint, save_checkpoint
@@ -199,23 +200,18 @@ def test_new_molecules_get_the_predictions_that_known_ones_had(run, tmp_path):
     assert not np.isnan(found.values[:-2]).any()
 
 
-def test_atoms_that_only_the_test_part_has_were_not_trained_on():
+def test_atoms_that_only_the_test_part_has_were_not_trained_on(tmp_path):
     """Known to the file, never seen in training: no prediction."""
-    import tempfile
-    from pathlib import Path
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "own.csv"
-        path.write_text("smiles,y\n" + "\n".join(f"{'C' * (n % 7 + 1)},{n}" for n in range(40)) + "\n[SiH4],1\n")
-        seeds = range(20)
-        made = hyperboloid.graphs.load_molecules.load_molecules(path, targets=["y"])
-        seed = next(s for s in seeds if 40 not in GraphTask(made, SETTINGS, s, torch.float32, "cpu").split.train)
-        fitted = hyperboloid.fit(
-            path, task="graph", model="ggnn", target="y", dim=4, epochs=1, split=seed, out=Path(folder) / "run"
-        )
-        assert "1 molecules with kinds of atoms unseen" in fitted.runs[0].summary["split_name"]
-        (Path(folder) / "new.csv").write_text("smiles\n[SiH4]\nCC\n")
-        assert list(predict_smiles(fitted.best, Path(folder) / "new.csv").problems) == [2]
+    path = tmp_path / "own.csv"
+    path.write_text("smiles,y\n" + "\n".join(f"{'C' * (n % 7 + 1)},{n}" for n in range(40)) + "\n[SiH4],1\n")
+    made = load_molecules(path, targets=["y"])
+    seed = next(s for s in range(20) if 40 not in GraphTask(made, SETTINGS, s, torch.float32, "cpu").split.train)
+    fitted = hyperboloid.fit(
+        path, task="graph", model="ggnn", target="y", dim=4, epochs=1, split=seed, out=tmp_path / "run"
+    )
+    assert "1 molecules with kinds of atoms unseen" in fitted.runs[0].summary["split_name"]
+    (tmp_path / "new.csv").write_text("smiles\n[SiH4]\nCC\n")
+    assert list(predict_smiles(fitted.best, tmp_path / "new.csv").problems) == [2]
 
 
 def test_pyg_objects_train_and_know_nothing_of_smiles(tmp_path):

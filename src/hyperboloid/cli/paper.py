@@ -23,7 +23,7 @@ CELLS = "Tables 4 to 7 (link, node, ablation, zinc)"
 ZINC = "Table 7 (zinc)"
 #: Options of the cells that mean nothing for molecules, and those of molecules that mean nothing for the other cells.
 NOT_OF_ZINC = {"seed", "datasets", "tries", "halving", "splits", "masks"}
-OF_ZINC = {"properties", "lrs", "molecules"}
+OF_ZINC = {"properties", "lrs", "batch_size", "molecules"}
 
 
 @app.callback()
@@ -64,6 +64,9 @@ def run(
         str | None,
         typer.Option(rich_help_panel=ZINC, help="Learning rates, chosen among by validation.", show_default="0.001"),
     ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(rich_help_panel=ZINC, help="Molecules in a batch.", show_default="128")
+    ] = None,
     molecules: Annotated[
         int | None, typer.Option(rich_help_panel=ZINC, help="Train on so many only, to try it out.", show_default="all")
     ] = None,
@@ -97,11 +100,10 @@ def run(
     seconds = math.inf if budget is None else parse_time(budget)
     if name == "zinc":
         _refuse(given & NOT_OF_ZINC, name, ", ".join(CELL_EXPERIMENTS))
-        chosen = {"seeds": seeds, "epochs": epochs, "molecules": molecules, "lrs": _rates(lrs), "dtype": dtype}
-        if dims is not None:
-            chosen["dim"] = _one(numbers(dims, "--dims"))
+        made: dict[str, Any] = {"seeds": seeds, "epochs": epochs, "dtype": dtype}
+        made |= {"molecules": molecules, "batch_size": batch_size, "lrs": _rates(lrs), "dim": _one(dims)}
         where = {"results": results, "work": work, "budget": seconds, "data_dir": data_dir, "device": device}
-        _zinc(_words(models), _words(properties), chosen, {**where, "code": commit}, as_json)
+        _zinc(_words(models), _words(properties), made, {**where, "code": commit}, as_json)
         return
     _refuse(given & OF_ZINC, name, "zinc")
     if name not in CELL_EXPERIMENTS:
@@ -188,7 +190,9 @@ def _rates(text: str | None) -> tuple[float, ...] | None:
         raise InputError(f"--lrs must be numbers separated by commas, like 0.0005,0.001, not {text!r}.") from error
 
 
-def _one(dims: list[int]) -> int:
+def _one(text: str | None) -> int | None:
+    """The only width in a list of them."""
+    dims = [None] if text is None else numbers(text, "--dims")
     if len(dims) != 1:
         raise InputError(f"--dims must be one width for 'zinc', not {len(dims)}.")
     return dims[0]

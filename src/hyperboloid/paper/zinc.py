@@ -44,6 +44,7 @@ class ZincProtocol:
         seeds: initialisations.
         epochs: at most so many; the learning rate falls to 0 over them.
         dim: width of the layers.
+        batch_size: molecules in a batch.
         lrs: learning rates; with several, the first initialisation tries all, and validation chooses.
         molecules: so many of the training part only, the first of a random order; None for all. Likewise a tenth as
             many for validation and for the test.
@@ -53,12 +54,13 @@ class ZincProtocol:
     seeds: int = 1
     epochs: int = 300
     dim: int = 256
+    batch_size: int = 128
     lrs: tuple[float, ...] = (0.001,)
     molecules: int | None = None
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "epochs", "dim", "molecules"):
+        for name in ("seeds", "epochs", "dim", "batch_size", "molecules"):
             number = getattr(self, name)
             if number is not None and number < (10 if name == "molecules" else 1):
                 raise InputError(f"{name} must be at least {10 if name == 'molecules' else 1}, not {number}.")
@@ -255,7 +257,8 @@ class _Bench:
 
     def _config(self, cell: ZincCell, molecules: MoleculeSet, lr: float, seed: int) -> Config:
         p = self._protocol
-        settings = default_settings(cell.model, "graph", "zinc", p.dim, lr=lr, epochs=p.epochs)
+        chosen = {"lr": lr, "epochs": p.epochs, "batch_size": p.batch_size}
+        settings = default_settings(cell.model, "graph", "zinc", p.dim, **chosen)
         return Config("zinc", molecules.checksum, "graph", cell.model, settings, [0], [seed], p.dtype, self._device)
 
     def _run(self, cell: ZincCell, molecules: MoleculeSet, lr: float, seed: int) -> dict[str, Any]:
