@@ -21,16 +21,15 @@ ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 
 
 def written(molecules):
-    """Each molecule as sorted kinds and as the multiset of its bonds by kinds of their ends: free of any order."""
+    """Each molecule as the multiset of its atoms, each with its bonds and the kinds of its neighbours: free of order."""
     out, a, b = [], 0, 0
     for n, m in zip(molecules.num_atoms, molecules.num_bonds, strict=True):
         kinds = [molecules.atom_names[k] for k in molecules.atom[a : a + n]]
-        ends, bonds = molecules.ends[:, b : b + m], molecules.bond[b : b + m]
-        pairs = [
-            (*sorted((kinds[i], kinds[j])), molecules.bond_names[k])
-            for i, j, k in zip(*ends.tolist(), bonds.tolist(), strict=True)
-        ]
-        out.append((sorted(kinds), sorted(pairs)))
+        around = [[] for _ in kinds]
+        for i, j, k in zip(*molecules.ends[:, b : b + m].tolist(), molecules.bond[b : b + m].tolist(), strict=True):
+            around[i].append((kinds[j], molecules.bond_names[k]))
+            around[j].append((kinds[i], molecules.bond_names[k]))
+        out.append(sorted((kind, sorted(near)) for kind, near in zip(kinds, around, strict=True)))
         a, b = a + n, b + m
     return out
 
