@@ -21,7 +21,7 @@ ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
 
 
 def written(molecules):
-    """Each molecule as the multiset of its atoms, each with its bonds and the kinds of its neighbours: free of order."""
+    """Each molecule as the multiset of its atoms, each with its bonds and the kinds of its neighbours, in no order."""
     out, a, b = [], 0, 0
     for n, m in zip(molecules.num_atoms, molecules.num_bonds, strict=True):
         kinds = [molecules.atom_names[k] for k in molecules.atom[a : a + n]]
