@@ -19,3 +19,15 @@ def data_dir() -> Path:
     if not Path(given).is_dir():
         pytest.skip(f"HYPERBOLOID_DATA names {given}, which is not a folder")
     return Path(given)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory):
+    """What tests convert goes to a cache of their own, not to the user's."""
+    before = os.environ.get("XDG_CACHE_HOME")
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    yield
+    if before is None:
+        del os.environ["XDG_CACHE_HOME"]
+    else:
+        os.environ["XDG_CACHE_HOME"] = before

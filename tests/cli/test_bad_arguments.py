@@ -319,7 +319,7 @@ def test_datasets_refuses_an_unknown_name(cli, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "words", ["nosuch", "train", "train karate --nosuch", "train karate --dim four", "evaluate", "predict a b"]
+    "words", ["nosuch", "train", "train karate --nosuch", "train karate --dim four", "evaluate", "predict a b c"]
 )
 def test_words_that_do_not_parse_are_refused(cli, tmp_path, words):
     result = cli(*words.split())

@@ -22,6 +22,7 @@ def command(
     from rich.table import Table
 
     from hyperboloid.graphs import DATASETS
+    from hyperboloid.graphs.load_molecules import MOLECULE_SETS
 
     chosen = [name.lower() for name in names] if names else list(DATASETS)
     for name in chosen:
@@ -33,6 +34,8 @@ def command(
         cells = [_cell(row["loaded"], row["paper"], k) for k in range(4)]
         table.add_row(row["name"], *cells, row["note"])
     Console().print(table)
+    if not names:
+        typer.echo(f"Sets of molecules, for --task graph: {', '.join(MOLECULE_SETS)}")
     if as_json:
         typer.echo(json.dumps({"datasets": rows}))
 

@@ -6,7 +6,7 @@ import json
 
 import typer
 
-from .options import Json, RunArgument, percent, run_line
+from .options import Json, RunArgument, run_line, score, target_lines
 
 
 def command(run: RunArgument, as_json: Json = False) -> None:
@@ -14,15 +14,15 @@ def command(run: RunArgument, as_json: Json = False) -> None:
     from hyperboloid.training.experiment import load, summarize
 
     experiment = load(run)
-    scored = [
-        one.summary | {"val": one.score("val").metric, "test": one.score("test").metric} for one in experiment.runs
-    ]
+    scored = [one.summary | one.evaluate() for one in experiment.runs]
     summary = summarize(experiment.config, experiment.folder, scored)
+    metric = summary["metric"]
     for one in summary.pop("runs"):
-        typer.echo(run_line(one))
+        for line in (run_line(one, metric), *target_lines(one)):
+            typer.echo(line)
     typer.echo(
-        f"{summary['model']} on {summary['dataset']}, {summary['task']}: test {summary['metric']} "
-        f"{percent(summary['test_mean'], summary['test_std'] if len(scored) > 1 else None)} %"
+        f"{summary['model']} on {summary['dataset']}, {summary['task']}: test {metric} "
+        f"{score(metric, summary['test_mean'], summary['test_std'] if len(scored) > 1 else None)}"
     )
     if as_json:
         typer.echo(json.dumps(summary))

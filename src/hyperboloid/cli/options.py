@@ -23,7 +23,10 @@ Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of th
 DataDir = Annotated[
     Path | None, typer.Option(help="Where the named data sets lie (default: $HYPERBOLOID_DATA, then the cache).")
 ]
-Task = Annotated[str, typer.Option(help="What to learn: link or node.")]
+Task = Annotated[str, typer.Option(help="What to learn: link, node or graph.")]
+Smiles = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Column of SMILES, for molecules.", show_default="smiles")
+]
 Epochs = Annotated[int | None, typer.Option(help="At most so many epochs.", show_default="2000")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Dtype = Annotated[str, typer.Option(help="float32 or float64.")]
@@ -79,6 +82,22 @@ def percent(mean: float, spread: float | None = None) -> str:
     return f"{100 * mean:.1f}" + ("" if spread is None else f" ± {100 * spread:.1f}")
 
 
-def run_line(run: dict[str, Any]) -> str:
+def score(metric: str, mean: float, spread: float | None = None) -> str:
+    """A metric with its unit: fractions in per cent, errors as they are."""
+    if metric == "mae":
+        return f"{mean:.4g}" + ("" if spread is None else f" ± {spread:.2g}")
+    return f"{percent(mean, spread)} %"
+
+
+def run_line(run: dict[str, Any], metric: str) -> str:
     """One run of several, for lists."""
-    return f"  split {run['split']} seed {run['seed']}: test {percent(run['test'])}, validation {percent(run['val'])}"
+    test, val = (score(metric, run[part]) for part in ("test", "val"))
+    return f"  split {run['split']} seed {run['seed']}: test {test}, validation {val}"
+
+
+def target_lines(run: dict[str, Any]) -> list[str]:
+    """MAE, RMSE and R² of each target of a run on molecules; nothing for other runs."""
+    return [
+        f"  {name}: test MAE {found['mae']:.4g}, RMSE {found['rmse']:.4g}, R² {found['r2']:.4f}"
+        for name, found in run.get("targets", {}).get("test", {}).items()
+    ]

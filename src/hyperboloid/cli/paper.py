@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Measure the paper's tables and figures again.", no_args_is_help=True)
 
-CELLS = "Tables 4 to 6 (link, node, ablation) and figures"
-#: Options of the experiments that are made of cells.
-CELL_OPTIONS = {
-    *("datasets", "dims", "models", "seeds", "tries", "halving", "epochs", "splits", "masks", "budget"),
-    *("data_dir", "device", "dtype", "results", "work", "commit"),
-}
+CELLS = "Tables 4 to 7 (link, node, ablation, zinc) and figures"
+ZINC = "Table 7 (zinc)"
+#: Options of the experiments that are made of cells, and of those on molecules.
+COMMON = {"dims", "models", "seeds", "epochs", "budget", "data_dir", "device", "dtype", "results", "work", "commit"}
+CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks"}
+ZINC_OPTIONS = {*COMMON, "properties", "lrs", "batch_size", "molecules"}
 
 
 @app.callback()
@@ -45,8 +45,8 @@ def run(
         str,
         typer.Argument(
             metavar="NAME",
-            help="Which one: operations (Table 1), centroids (Table 2), link (4), node (5), ablation (6), or a figure: "
-            f"{', '.join(FIGURES)}.",
+            help="Which one: operations (Table 1), centroids (2), link (4), node (5), ablation (6), zinc (7), or a "
+            f"figure: {', '.join(FIGURES)}.",
         ),
     ],
     seed: Annotated[int, typer.Option(help="Seed of what is drawn at random.")] = 0,
@@ -54,11 +54,26 @@ def run(
     dims: Annotated[str | None, _cells_option(help="Only these dimensions, like 8,16.")] = None,
     models: Annotated[str | None, _cells_option(help="Only these models, like lgcn,gcn.")] = None,
     seeds: Annotated[
-        int | None, _cells_option(help="Fresh initialisations.", show_default="10 for tables, else 3 to 10")
+        int | None, _cells_option(help="Fresh initialisations.", show_default="10 for tables, zinc 1, else 3 to 10")
     ] = None,
     tries: Annotated[int | None, _cells_option(help="Settings to try.", show_default="the whole grid of 256")] = None,
     halving: Annotated[bool, _cells_option(help="Stop the worse half of a search now and then.")] = True,
-    epochs: Annotated[int | None, _cells_option(help="At most so many epochs.", show_default="2000")] = None,
+    epochs: Annotated[
+        int | None, _cells_option(help="At most so many epochs.", show_default="2000, for zinc 300")
+    ] = None,
+    properties: Annotated[
+        str | None, typer.Option(rich_help_panel=ZINC, help="Only these properties, like logp,qed.")
+    ] = None,
+    lrs: Annotated[
+        str | None,
+        typer.Option(rich_help_panel=ZINC, help="Learning rates, chosen among by validation.", show_default="0.001"),
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(rich_help_panel=ZINC, help="Molecules in a batch.", show_default="128")
+    ] = None,
+    molecules: Annotated[
+        int | None, typer.Option(rich_help_panel=ZINC, help="Train on so many only, to try it out.", show_default="all")
+    ] = None,
     splits: Annotated[
         str | None, _cells_option(help="Also test the chosen setting over these splits, like 0-9.")
     ] = None,
@@ -81,7 +96,7 @@ def run(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Run one of the paper's experiments; cells of Tables 4 to 6 and lines of figures that are there stay."""
+    """Run one of the paper's experiments; cells of Tables 4 to 7 and lines of figures that are there stay."""
     from hyperboloid.paper.cells import CELL_EXPERIMENTS, cells
 
     name = name.lower()
@@ -103,6 +118,13 @@ def run(
         )
         _run_figure(name, asked, figures, commit, as_json)
         return
+    seconds = math.inf if budget is None else parse_time(budget)
+    if name == "zinc":
+        made: dict[str, Any] = {"seeds": seeds, "epochs": epochs, "dtype": dtype}
+        made |= {"molecules": molecules, "batch_size": batch_size, "lrs": _rates(lrs), "dim": _one(dims)}
+        where = {"results": results, "work": work, "budget": seconds, "data_dir": data_dir, "device": device}
+        _zinc(_words(models), _words(properties), made, {**where, "code": commit}, as_json)
+        return
     if name not in CELL_EXPERIMENTS:
         from hyperboloid.paper.experiments import run_experiment
 
@@ -118,7 +140,6 @@ def run(
         dims=None if dims is None else numbers(dims, "--dims"),
         models=_words(models),
     )
-    seconds = math.inf if budget is None else parse_time(budget)
     ten = [] if splits is None else numbers(splits, "--splits")
 
     from hyperboloid.paper.cell_runs import measure_cells
@@ -126,7 +147,7 @@ def run(
 
     from .progress import cell_display
 
-    limits = {name: value for name, value in (("epochs", epochs), ("seeds", seeds)) if value is not None}
+    limits = {key: value for key, value in (("epochs", epochs), ("seeds", seeds)) if value is not None}
     protocol = RunProtocol(tries=tries, halving=halving, dtype=dtype, **limits)
     try:
         with cell_display(seconds) as display:
@@ -149,6 +170,49 @@ def run(
     show(session.table(name))
     if as_json:
         typer.echo(json.dumps({"experiment": name, **session.as_json(), "results": str(results)}))
+
+
+def _zinc(
+    models: list[str] | None,
+    properties: list[str] | None,
+    protocol: dict[str, Any],
+    where: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """Measure cells of Table 7."""
+    from hyperboloid.paper.zinc import ZincProtocol, measure_zinc, zinc_cells
+
+    from .progress import cell_display, now_and_then
+
+    asked = zinc_cells(models, properties)
+    made = ZincProtocol(**{key: value for key, value in protocol.items() if value is not None})
+    try:
+        with cell_display(where["budget"]) as display:
+            session = measure_zinc(asked, display, protocol=made, tell=now_and_then(display.note), **where)
+    except KeyboardInterrupt as interrupt:
+        typer.echo("Interrupted; the same command goes on where it stopped.", err=True)
+        raise typer.Exit(130) from interrupt
+    show(session.table("zinc"))
+    if as_json:
+        typer.echo(json.dumps({"experiment": "zinc", **session.as_json(), "results": str(where["results"])}))
+
+
+def _rates(text: str | None) -> tuple[float, ...] | None:
+    """Learning rates separated by commas."""
+    if text is None:
+        return None
+    try:
+        return tuple(float(word) for word in text.split(","))
+    except ValueError as error:
+        raise InputError(f"--lrs must be numbers separated by commas, like 0.0005,0.001, not {text!r}.") from error
+
+
+def _one(text: str | None) -> int | None:
+    """The only width in a list of them."""
+    dims = [None] if text is None else numbers(text, "--dims")
+    if len(dims) != 1:
+        raise InputError(f"--dims must be one width for 'zinc', not {len(dims)}.")
+    return dims[0]
 
 
 @app.command()
@@ -203,6 +267,8 @@ def _options_of(name: str) -> set[str]:
 
     if name in FIGURES:
         return {*COMMON_OPTIONS, *get_figure(name).options}
+    if name == "zinc":
+        return ZINC_OPTIONS
     return CELL_OPTIONS if name in CELL_EXPERIMENTS else {"seed"}
 
 
@@ -211,7 +277,7 @@ def _refuse(context: typer.Context, name: str) -> None:
     from hyperboloid.paper.cells import CELL_EXPERIMENTS
     from hyperboloid.paper.experiments import EXPERIMENTS
 
-    everyone = (*EXPERIMENTS, *CELL_EXPERIMENTS, *FIGURES)
+    everyone = (*EXPERIMENTS, *CELL_EXPERIMENTS, "zinc", *FIGURES)
     sources = {option: context.get_parameter_source(option) for option in context.params}
     given = {option for option, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     for option in sorted(given - {"name", "as_json"} - _options_of(name)):

@@ -12,7 +12,7 @@ import typer
 
 from hyperboloid.errors import InputError
 
-from .options import DataDir, Features, Json, RunArgument, Weight, check_parent
+from .options import DataDir, Features, Json, RunArgument, Smiles, Weight, check_parent
 
 if TYPE_CHECKING:
     from hyperboloid.graphs import Graph
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 def command(
     run: RunArgument,
+    molecules: Annotated[
+        Path | None, typer.Argument(metavar="[NEW]", help="New molecules, a table of SMILES; for runs on molecules.")
+    ] = None,
     links: Annotated[bool, typer.Option("--links", help="Links that are not there yet, the likeliest first.")] = False,
     labels_: Annotated[bool, typer.Option("--labels", help="The class of every node.")] = False,
     top: Annotated[int, typer.Option(help="How many links, or how many nodes to print.")] = 10,
@@ -29,11 +32,12 @@ def command(
     ] = None,
     features: Features = None,
     weight: Weight = None,
+    smiles: Smiles = None,
     data_dir: DataDir = None,
     out: Annotated[Path | None, typer.Option(help="Write all predictions to this CSV file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Predict links or labels from a run folder; of several runs the best on validation is used."""
+    """Predict links, labels or properties from a run folder; of several runs the best on validation is used."""
     from hyperboloid.graphs import load_graph
     from hyperboloid.training.experiment import load
 
@@ -46,6 +50,11 @@ def command(
     if graph is None and (features is not None or weight is not None):
         raise InputError("--features and --weight go with --graph.")
     chosen = load(run).best
+    if molecules is not None or chosen.config.task == "graph":
+        _properties(chosen, run, molecules, smiles, top, out, as_json)
+        return
+    if smiles is not None:
+        raise InputError("--smiles goes with a table of new molecules.")
     if not links and not labels_:
         links, labels_ = chosen.config.task == "link", chosen.config.task == "node"
     if links and labels_:
@@ -54,6 +63,13 @@ def command(
     if graph is not None:
         target = load_graph(graph, data_dir=data_dir, features=features, weight=weight)
     header, rows = _links(chosen, target, top) if links else _labels(chosen, target)
+    _give(run, header, rows, top, out, as_json)
+
+
+def _give(
+    run: Path, header: list[str], rows: list[list[Any]], top: int, out: Path | None, as_json: bool, **more: Any
+) -> None:
+    """Print the first predictions, and write all to a file if one is named."""
     if out is not None:
         _write(out, header, rows)
     for row in [header, *rows[:top]]:
@@ -61,7 +77,29 @@ def command(
     if out is not None:
         typer.echo(f"{len(rows)} predictions in {out}")
     if as_json:
-        typer.echo(json.dumps({"run": str(run), "predictions": [dict(zip(header, row, strict=True)) for row in rows]}))
+        predictions = [dict(zip(header, row, strict=True)) for row in rows]
+        typer.echo(json.dumps({"run": str(run), **more, "predictions": predictions}))
+
+
+def _properties(
+    chosen: Run, run: Path, table: Path | None, smiles: str | None, top: int, out: Path | None, as_json: bool
+) -> None:
+    """Predict the properties of new molecules; a row about which nothing can be said stays empty."""
+    from hyperboloid.training.predict_molecules import predict_smiles
+
+    if table is None:
+        raise InputError(f"The run in {run} predicts properties of molecules: name a table of SMILES behind it.")
+    found = predict_smiles(chosen, table, smiles)
+    header = ["line", "smiles", *found.names, "problem"]
+    rows: list[list[Any]] = []
+    for line, text, values in zip(found.lines, found.smiles, found.values.tolist(), strict=True):
+        problem = found.problems.get(line, "")
+        rows.append([line, text, *(["" for _ in values] if problem else values), problem])
+        if problem:
+            typer.echo(f"Line {line} left empty: {problem}", err=True)
+    if found.problems:
+        typer.echo(f"{len(found.problems)} of {len(rows)} rows left empty.", err=True)
+    _give(run, header, rows, top, out, as_json, skipped=len(found.problems))
 
 
 def _links(run: Run, graph: Graph, top: int) -> tuple[list[str], list[list[Any]]]:

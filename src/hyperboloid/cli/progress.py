@@ -41,7 +41,8 @@ class _Display:
     def epoch(self, training: Training, metrics: dict[str, Any]) -> None:
         note = f"loss {metrics['loss']:.3f}"
         if training.best_epoch:
-            note += f", best val {training.task.metric} {training.best.metric:.4f} at epoch {training.best_epoch}"
+            best = training.task.shown(training.best.metric)
+            note += f", best val {training.task.metric} {best:.4f} at epoch {training.best_epoch}"
         self._progress.update(self._run, completed=training.epoch, note=note)
 
     def finish(self, summary: dict[str, Any]) -> None:
@@ -145,17 +146,36 @@ class _CellDisplay:
         return _quiet if self._bars is None else self._bars.stage(f"{self._what}, {name}")
 
     def done(self, line: dict[str, Any]) -> None:
-        ours, theirs = (percent(line[f"{who}_mean"], line[f"{who}_std"]) for who in ("test", "paper"))
-        self._say(f"{self._place}: {self._what}: {ours} (paper {theirs}), {line['seconds']:.0f} s")
+        ours = percent(line["test_mean"], line["test_std"])
+        printed = line["paper_mean"] is not None
+        theirs = f"(paper {percent(line['paper_mean'], line['paper_std'])})" if printed else "(not in the paper)"
+        self._say(f"{self._place}: {self._what}: {ours} {theirs}, {line['seconds']:.0f} s")
 
     def skipped(self, what: str, reason: str) -> None:
         self._say(f"{self._place}: {what}: skipped. {reason}")
+
+    def note(self, text: str) -> None:
+        """A line about what is going on."""
+        self._say(f"{self._place}: {text}")
 
     def _say(self, text: str) -> None:
         if self._bars is None:
             print(text, file=sys.stderr, flush=True)
         else:
             self._bars.say(text)
+
+
+def now_and_then(say: Callable[[str], None], every: float = 30.0) -> Callable[[str], None]:
+    """Say what is told at most once in so many seconds."""
+    last = -math.inf
+
+    def tell(text: str) -> None:
+        nonlocal last
+        if time.monotonic() - last >= every:
+            last = time.monotonic()
+            say(text)
+
+    return tell
 
 
 def _quiet(alive: int, epoch: int, best: float, finished: int, total: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,13 +20,21 @@ from .options import (
     GraphArgument,
     Json,
     Labels,
+    Smiles,
     Task,
     Weight,
     numbers,
-    percent,
     run_line,
+    score,
     settings_from,
+    target_lines,
 )
+
+if TYPE_CHECKING:
+    from hyperboloid.training.experiment import Experiment
+
+#: Skipped rows that are shown; the others are counted.
+SHOWN = 10
 
 
 def command(
@@ -41,6 +49,11 @@ def command(
     features: Features = None,
     labels: Labels = None,
     weight: Weight = None,
+    smiles: Smiles = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="What to predict for molecules, like logp or logp,qed."),
+    ] = None,
     data_dir: DataDir = None,
     device: Device = "cpu",
     dtype: Dtype = "float32",
@@ -51,7 +64,7 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Train a model on a graph and keep everything in a run folder."""
+    """Train a model on a graph, or on molecules (--task graph), and keep everything in a run folder."""
     settings = settings_from(set_ or [])
     if epochs is not None:
         settings["epochs"] = epochs
@@ -79,6 +92,8 @@ def command(
                 features=features,
                 labels=labels,
                 weight=weight,
+                smiles=smiles,
+                target=None if target is None else [name.strip() for name in target.split(",") if name.strip()],
                 data_dir=data_dir,
                 device=device,
                 dtype=dtype,
@@ -92,16 +107,35 @@ def command(
         typer.echo(f"Interrupted{where}.", err=True)
         raise typer.Exit(130) from interrupt
     summary = experiment.summary
-    runs = summary.pop("runs")
+    runs, metric = summary.pop("runs"), summary["metric"]
     several = len(runs) > 1
     if several:
         for run in runs:
-            typer.echo(run_line(run))
+            typer.echo(run_line(run, metric))
+    if task == "graph":
+        _tell_of_molecules(experiment)
+        for line in target_lines(runs[0]):
+            typer.echo(line)
     spread = (summary["val_std"], summary["test_std"]) if several else (None, None)
     typer.echo(
-        f"{model} on {graph}, {task}, d = {summary['dim']}: test {summary['metric']} "
-        f"{percent(summary['test_mean'], spread[1])} % (validation {percent(summary['val_mean'], spread[0])} %), "
+        f"{model} on {graph}, {task}, d = {summary['dim']}: test {metric} "
+        f"{score(metric, summary['test_mean'], spread[1])} (validation "
+        f"{score(metric, summary['val_mean'], spread[0])}), "
         f"{summary['epochs']} epochs in {summary['seconds']:.0f} s\nRun folder: {summary['run']}"
     )
     if as_json:
         typer.echo(json.dumps(summary))
+
+
+def _tell_of_molecules(experiment: Experiment) -> None:
+    """Say which rows were skipped, and draw what was predicted against what is true."""
+    from hyperboloid.analysis.parity import draw_parity
+
+    molecules = experiment.molecules
+    problems = molecules.problems
+    for problem in problems[:SHOWN]:
+        typer.echo(f"Skipped line {problem.line}: {problem.reason}", err=True)
+    if problems:
+        typer.echo(f"{len(problems)} rows skipped, {len(molecules)} molecules read.", err=True)
+    for run in experiment.runs:
+        draw_parity(run, run.folder / "parity.png")

@@ -67,6 +67,12 @@ class Table:
         line = next(number for i, (number, _) in enumerate(_lines(self.path)) if i == wanted)
         return f"{self.path} line {line}"
 
+    def line_numbers(self) -> list[int]:
+        """The line of every row, for Parquet the row counted from 1."""
+        if not self.is_text:
+            return list(range(1, len(self) + 1))
+        return [number for number, _ in _lines(self.path)][self.names is not None :]
+
     def strings(self, index: int, what: str, *, optional: bool = False) -> Any:
         """A column of ids or labels, as a pyarrow chunked array of strings without surrounding blanks.
 

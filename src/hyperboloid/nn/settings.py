@@ -49,6 +49,8 @@ class ModelSettings:
         window: how far apart on a walk two nodes count as neighbours.
         negatives: random nodes that a shallow model compares each neighbour with; None for the model's own.
         burn_in: first epochs of ``poincare_emb``, with a tenth of the learning rate.
+        geometry: of ``hgnn_l`` and its kin, see :mod:`hyperboloid.nn.hgnn`.
+        centroids: of their read-out.
     """
 
     dim: int = ranged(16, 1)
@@ -70,6 +72,8 @@ class ModelSettings:
     window: int = ranged(10, 1)
     negatives: int | None = ranged(None, 1)
     burn_in: int = ranged(5, 0)
+    geometry: str = one_of("lorentz", "lorentz", "lorentz_scaled", "hyperboloid", "ball")
+    centroids: int = ranged(20, 1)
 
     def __post_init__(self) -> None:
         for f in dataclasses.fields(self):

@@ -58,13 +58,14 @@ class Session:
 
     def table(self, experiment: str) -> PaperTable:
         """The measurements beside what the paper prints."""
-        columns = ("dataset", "task", "model", "dim", "split", "measured", "printed", "difference", "seconds")
+        zinc = experiment == "zinc"
+        what = ("property", "model", "dim", "split") if zinc else ("dataset", "task", "model", "dim", "split")
+        columns = (*what, "measured", "printed", "difference", "seconds")
         rows = [
             {
-                **{name: line[name] for name in ("dataset", "task", "model", "dim", "split")},
+                **{name: line[name] for name in what},
                 "measured": _percent(line["test_mean"], line["test_std"]),
-                "printed": _percent(line["paper_mean"], line["paper_std"]),
-                "difference": f"{100 * (line['test_mean'] - line['paper_mean']):+.1f}",
+                **_against(line),
                 "seconds": f"{line['seconds']:.0f}",
             }
             for line in self.lines
@@ -72,7 +73,8 @@ class Session:
         remarks = [f"{what}: skipped. {reason}" for what, reason in self.skipped.items()]
         if self.left:
             remarks.append(f"There was no time for {self.left}: the same command goes on with them.")
-        return PaperTable(experiment, "Test scores in %", {name: name for name in columns}, rows, remarks)
+        title = "Test MAE × 100" if zinc else "Test scores in %"
+        return PaperTable(experiment, title, {name: name for name in columns}, rows, remarks)
 
     def as_json(self) -> dict[str, Any]:
         """The same, in types that JSON has."""
@@ -150,6 +152,14 @@ def measure_cells(
     session.left = len(jobs) - len(session.lines) - len(session.skipped)
     session.seconds = time.monotonic() - began
     return session
+
+
+def _against(line: Line) -> dict[str, str | None]:
+    """What the paper prints and the difference; nothing where it prints nothing."""
+    if line["paper_mean"] is None:
+        return {"printed": None, "difference": None}
+    difference = f"{100 * (line['test_mean'] - line['paper_mean']):+.1f}"
+    return {"printed": _percent(line["paper_mean"], line["paper_std"]), "difference": difference}
 
 
 def _percent(mean: float, std: float) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -12,14 +13,19 @@ from torch_geometric.nn.conv.gcn_conv import gcn_norm
 from torch_geometric.utils import to_dense_batch
 
 from hyperboloid.geometry import Lorentz, PoincareBall
-from hyperboloid.nn import HATConv, HGCNConv, KGCNConv, LGCNConv
+from hyperboloid.kernels import Adjacency
+from hyperboloid.nn import HATConv, HGCNConv, KGCNConv, LGCNConv, TangentLinear
 from hyperboloid.nn.conv import HyperbolicConv
+from hyperboloid.nn.features import Features
+from hyperboloid.nn.hgnn import tangent_sum
 
 from .measure import CASES, DIM, TOLERANCE, Groups, ball_violation, hyperboloid_violation, largest, random_points
 from .table import PaperTable, Tick, number
 
 #: Points per case for the two transformations, and nodes per case for the aggregation.
 POINTS, NODES = 1000, 100
+#: What HGNN's published code adds to a denominator on the way from the ball to the hyperboloid.
+HGNN_EPS = 1e-3
 
 Map = Callable[[Tensor], Tensor]
 
@@ -37,6 +43,21 @@ def on_hyperboloid(f: Map, v: Tensor, beta: float) -> float:
     """Violation after the Lorentzian version of f (Eq. 12), which acts on the d coordinates of log_0 x."""
     space = Lorentz(beta)
     return hyperboloid_violation(space.pointwise(f, space.exp0(v)), beta)
+
+
+def in_ball_coordinates(f: Map, v: Tensor, beta: float) -> float:
+    """Violation after f of the coordinates of the ball themselves, as HGNN_P applies its activation."""
+    return ball_violation(f(PoincareBall(beta).from_normal(v)), beta)
+
+
+def through_the_ball(f: Map, v: Tensor, beta: float, eps: float = 0.0) -> float:
+    """Violation after f of ball coordinates and the way back, as HGNN_H applies its activation.
+
+    x = √β (1 + s, 2q)/(1 − s + eps) with q = p/√β and s = ‖q‖²; the published code has an eps.
+    """
+    q = f(PoincareBall(beta).from_normal(v)) / beta**0.5
+    s = q.square().sum(-1, keepdim=True)
+    return hyperboloid_violation(beta**0.5 * torch.cat([1 + s, 2 * q], dim=-1) / (1 - s + eps), beta)
 
 
 def literally(f: Map, v: Tensor, beta: float) -> float:
@@ -89,6 +110,23 @@ def kgcn_midpoints(conv: HyperbolicConv, v: Tensor, edges: Tensor) -> Means:
     return groups, ball.to_normal(ball.midpoint(ball.from_normal(groups.members), groups.weight))
 
 
+class HGNNLayer(HyperbolicConv):
+    """HGNN's layer with one relation, called like the other convolutions: no bias, a sum instead of a mean."""
+
+    def __init__(self, in_channels: int, out_channels: int, *, beta: float) -> None:
+        super().__init__(in_channels, out_channels, mean="origin", beta=beta, train_beta=False)
+        self.lin = TangentLinear(in_channels, out_channels, bias=False)
+
+    def transform(self, x: Features, beta: Tensor) -> Tensor:
+        """W ⊗ x."""
+        out: Tensor = self.lin(x)
+        return out
+
+    def aggregate(self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
+        """exp_0(Σ log_0)."""
+        return tangent_sum(u, adj, beta)
+
+
 def _grouped(conv: HyperbolicConv, u: Tensor, edge_index: Tensor, weight: Tensor) -> Groups:
     """One group for each target node; the edges come sorted by target."""
     source, target = edge_index
@@ -127,19 +165,21 @@ class Method:
 
     Attributes:
         name: as in the table.
-        paper: the paper's inside_f, inside_n and expect-agg.
+        paper: the paper's inside_f, inside_n (None where it prints a dash) and expect-agg.
         conv: makes the layer.
         inside: how its maps are applied to points.
         means: how its aggregation is read out.
         mean: which mean the layer takes; None for its own.
+        activate: how its activation is applied to points, where that is not by ``inside``.
     """
 
     name: str
-    paper: tuple[bool, bool, bool]
+    paper: tuple[bool, bool | None, bool]
     conv: Callable[..., HyperbolicConv]
     inside: Callable[[Map, Tensor, float], float]
     means: Callable[[HyperbolicConv, Tensor, Tensor], Means]
     mean: str | None = None
+    activate: Callable[[Map, Tensor, float], float] | None = None
 
     def layer(self, beta: float) -> HyperbolicConv:
         """A new layer in float64."""
@@ -161,12 +201,23 @@ class Method:
         return lambda w: conv.transform(w, conv.curvature())
 
 
-BALL, HYPERBOLOID = (True, True, False), (False, False, False)
+BALL, HYPERBOLOID, HGNN_H = (True, True, False), (False, False, False), (False, None, False)
 KGCN_MIDPOINT, HGCN_LITERAL, HGCN_PUBLISHED = "κGCN midpoint", "HGCN literal", "HGCN published"
+HGNN_P, HGNN_LITERAL, HGNN_PUBLISHED = "HGNN_P", "HGNN_H literal", "HGNN_H published"
 METHODS = (
+    Method(HGNN_P, BALL, HGNNLayer, on_ball, ball_means, activate=in_ball_coordinates),
     Method("HAT", BALL, HATConv, on_ball, ball_means),
     Method("κGCN", BALL, KGCNConv, on_ball, kgcn_means),
     Method(KGCN_MIDPOINT, BALL, KGCNConv, on_ball, kgcn_midpoints),
+    Method(HGNN_LITERAL, HGNN_H, HGNNLayer, literally, layer_means, activate=through_the_ball),
+    Method(
+        HGNN_PUBLISHED,
+        HGNN_H,
+        HGNNLayer,
+        on_hyperboloid,
+        layer_means,
+        activate=partial(through_the_ball, eps=HGNN_EPS),
+    ),
     Method(HGCN_LITERAL, HYPERBOLOID, HGCNConv, literally, layer_means, mean="tangent"),
     Method(HGCN_PUBLISHED, HYPERBOLOID, HGCNConv, on_hyperboloid, layer_means, mean="origin"),
     Method("LGCN", (True, True, True), LGCNConv, on_hyperboloid, layer_means),
@@ -205,11 +256,12 @@ def _measure(method: Method, samples: list[Sample]) -> dict[str, Tick]:
     found = []
     for points, nodes, edges, beta in samples:
         groups, mean = method.means(method.layer(beta), nodes, edges)
+        activate = method.activate or method.inside
         found.append(
             {
                 "inside_f": method.inside(method.transform(beta), points, beta),
-                "inside_n_relu": method.inside(torch.relu, points, beta),
-                "inside_n_sigmoid": method.inside(torch.sigmoid, points, beta),
+                "inside_n_relu": activate(torch.relu, points, beta),
+                "inside_n_sigmoid": activate(torch.sigmoid, points, beta),
                 "agg_lorentz": groups.excess(mean, "lorentz"),
                 "agg_intrinsic": groups.excess(mean, "intrinsic"),
             }
@@ -253,5 +305,12 @@ def _remarks(rows: dict[str, dict[str, Tick]]) -> list[str]:
         "All inside cells but the literal row's hold by construction: those operations are exp_0(f(log_0 x)) with f on "
         "the tangent space of the origin; what is measured is rounding.",
         "HGCN is aggregated at each node (Eq. 9) in the literal row, at the origin, as the published code does, in the "
-        "other. HGNN's two rows join with the molecules.",
+        "other.",
+        "HGNN: its activation acts on coordinates of the ball, not of a tangent space. LeakyReLU, which it uses, keeps "
+        f"a point inside; a sigmoid does not ({value(rows[HGNN_P], 'inside_n_sigmoid')}). HGNN_H's published weights "
+        "ignore the time coordinate, so that they stay on the manifold "
+        f"({value(rows[HGNN_PUBLISHED], 'inside_f')}, literally {value(rows[HGNN_LITERAL], 'inside_f')}); its way back "
+        f"from the ball has {HGNN_EPS:g} added to a denominator and does not "
+        f"({value(rows[HGNN_PUBLISHED], 'inside_n_relu')}). Its aggregation is a sum at the origin, which is no mean "
+        "at all. This library's HGNN has none of these faults.",
     ]

@@ -25,6 +25,7 @@ from .figure_report import drawn_sections
 from .markdown import ABOVE, BELOW, MISSING, NARROW, WITHIN, ablation_table, main_table, mark, paper_table, table
 from .pictures import draw_tables
 from .results import Key, Line, cell_key, key_of, read_results
+from .zinc_report import zinc_section
 
 TITLES = {
     "link": "Table 4: link prediction, test ROC AUC in %",
@@ -60,8 +61,8 @@ def write_report(results: Path, page: Path) -> Report:
     """Write the page and its pictures.
 
     Args:
-        results: folder of ``link.jsonl``, ``node.jsonl``, ``ablation.jsonl`` and the figures' files; those that are
-            not there are empty.
+        results: folder of ``link.jsonl``, ``node.jsonl``, ``ablation.jsonl``, ``zinc.jsonl`` and the figures' files;
+            those that are not there are empty.
         page: the Markdown file; pictures go to ``figures`` beside it.
 
     Raises:
@@ -84,6 +85,7 @@ def write_report(results: Path, page: Path) -> Report:
         _in_short(measured, printed, [*findings, *(found for section in drawn for found in section.findings)]),
         _method(lines),
         *_tables(measured, printed, {key_of(line) for line in lines if _narrow(line)}),
+        zinc_section(results),
         _splits(everything, measured),
         _claims(findings, measured, printed),
         _short_falls(lines),
@@ -98,10 +100,10 @@ def write_report(results: Path, page: Path) -> Report:
 def _head() -> str:
     return (
         "# The paper's tables, measured again\n\n"
-        "Written by `hyperboloid paper report` from the lines of `results/link.jsonl`, `results/node.jsonl` and "
-        "`results/ablation.jsonl`, and of one file for each figure; every number here is computed from them, none is "
-        "typed in. A cell is measured by `hyperboloid paper run link --datasets cora --dims 16 --models lgcn`, a "
-        "figure by its name, like `hyperboloid paper run delta`."
+        "Written by `hyperboloid paper report` from the lines of `results/link.jsonl`, `results/node.jsonl`, "
+        "`results/ablation.jsonl` and `results/zinc.jsonl`, and of one file for each figure; every number here is "
+        "computed from them, none is typed in. A cell is measured by `hyperboloid paper run link --datasets cora "
+        "--dims 16 --models lgcn`, a figure by its name, like `hyperboloid paper run delta`."
     )
 
 

@@ -50,7 +50,22 @@ def read_results(folder: Path, experiments: Iterable[str] = CELL_EXPERIMENTS) ->
         InputError: a line is not one of a measured cell.
     """
     known = {cell_key(cell) for cell in all_cells()}
-    return [_checked(raw, where, known) for experiment in experiments for raw, where in _raw_lines(folder, experiment)]
+    lines: list[Line] = []
+    for experiment in experiments:
+        for where, line in read_lines(folder, experiment):
+            if not all(isinstance(part, (str, int)) for part in key_of(line)) or key_of(line) not in known:
+                raise InputError(f"{where} belongs to no cell of the paper: {' '.join(map(str, key_of(line)))}.")
+            lines.append(line)
+    return lines
+
+
+def read_lines(folder: Path, experiment: str) -> list[tuple[str, Line]]:
+    """The lines of one experiment, each with the file and line it stands in; a file that is not there has none.
+
+    Raises:
+        InputError: a line is not one of a measured cell.
+    """
+    return [(where, _checked(raw, where)) for raw, where in _raw_lines(folder, experiment)]
 
 
 def read_figure_results(folder: Path, experiment: str, needs: Iterable[str]) -> list[Line]:
@@ -117,17 +132,15 @@ def _whole(text: str) -> str:
     return text
 
 
-def _checked(raw: str, where: str, known: set[Key]) -> Line:
+def _checked(raw: str, where: str) -> Line:
     """A line that is what it should be, or one sentence."""
     try:
-        line = json.loads(raw)
-        key = key_of(line)
+        line: Line = json.loads(raw)
+        key_of(line)
         numbers = [line["test_mean"], line["test_std"], line["runs"]]
         whole = isinstance(line["protocol"], dict) and isinstance(line["settings"], dict) and "split" in line
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{where} is not a measured cell: {error!r}.") from error
     if not whole or not all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers) or line["runs"] < 1:
         raise InputError(f"{where} is not a measured cell: its numbers are missing or not finite.")
-    if not all(isinstance(part, (str, int)) for part in key) or key not in known:
-        raise InputError(f"{where} belongs to no cell of the paper: {' '.join(map(str, key))}.")
     return line

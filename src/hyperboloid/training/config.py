@@ -14,11 +14,11 @@ from typing import Any
 import torch
 
 from hyperboloid.errors import InputError
-from hyperboloid.nn.registry import get_model
+from hyperboloid.nn.registry import check_task
 from hyperboloid.version import __version__
 
+from .every_task import get_any_task
 from .settings import Settings
-from .tasks import get_task
 
 FORMAT = 1
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -30,9 +30,9 @@ class Config:
 
     Attributes:
         dataset: name or path, as the user gave it.
-        checksum: SHA-256 of the graph.
-        task: ``link`` or ``node``.
-        model: name of the encoder.
+        checksum: SHA-256 of the graph, or of all molecules.
+        task: ``link``, ``node`` or ``graph``.
+        model: name of the model.
         settings: hyper-parameters.
         splits: seeds of the splits.
         seeds: seeds of the initialisations.
@@ -51,8 +51,8 @@ class Config:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        get_task(self.task)
-        get_model(self.model)
+        get_any_task(self.task)
+        check_task(self.model, self.task)
         if self.dtype not in DTYPES:
             raise InputError(f"dtype must be one of {', '.join(DTYPES)}, not {self.dtype!r}.")
         if not re.fullmatch(r"cpu|cuda(:[0-9]{1,3})?", self.device):

@@ -13,14 +13,16 @@ from torch import Tensor
 
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
-from hyperboloid.graphs.store import read_stored_graph
-from hyperboloid.nn import Encoder
+from hyperboloid.graphs.molecules import MoleculeSet
 from hyperboloid.nn.features import compress
 
 from .config import Config, read_config
+from .data import Data, read_data
+from .every_task import get_any_task
 from .features import scaled_features
+from .graph_task import GraphTask
 from .loop import build_encoder
-from .tasks import Part, Score, Task, get_task
+from .tasks import PARTS, Part, Score
 
 
 class Run:
@@ -29,13 +31,18 @@ class Run:
     Args:
         folder: of the run.
         config: of this run alone.
-        graph: the graph it was trained on.
+        data: the graph, or the molecules, it was trained on.
     """
 
-    def __init__(self, folder: Path, config: Config, graph: Graph) -> None:
+    def __init__(self, folder: Path, config: Config, data: Data) -> None:
         self.folder = folder
         self.config = config
-        self.graph = graph
+        self.data = data
+
+    @property
+    def graph(self) -> Graph:
+        """The one graph it was trained on."""
+        return one_graph(self.folder, self.data)
 
     @property
     def split(self) -> int:
@@ -67,14 +74,13 @@ class Run:
         return lines
 
     @cached_property
-    def task(self) -> Task:
-        """The task, with the very split the model was trained on."""
-        c = self.config
-        return get_task(c.task)(self.graph, c.settings, self.split, c.torch_dtype, "cpu")
+    def task(self) -> Any:
+        """The :class:`Task` or :class:`GraphTask`, with the very split the model was trained on."""
+        return make_task(self.config, self.data, self.split, "cpu")
 
     @cached_property
-    def encoder(self) -> Encoder:
-        """The trained encoder, in evaluation mode."""
+    def encoder(self) -> Any:
+        """The trained :class:`Encoder` or :class:`GraphModel`, in evaluation mode."""
         from safetensors import SafetensorError
         from safetensors.torch import load
 
@@ -90,7 +96,15 @@ class Run:
     @torch.no_grad()
     def score(self, part: Part) -> Score:
         """Score on the validation or test part, computed anew."""
-        return self.task.score(self.encoder, part)
+        found: Score = self.task.score(self.encoder, part)
+        return found
+
+    def evaluate(self) -> dict[str, Any]:
+        """Validation and test metric, and for molecules those of each target, computed anew."""
+        found: dict[str, Any] = {part: self.task.shown(self.score(part).metric) for part in PARTS}
+        if isinstance(self.task, GraphTask):
+            found["targets"] = {part: self.task.report(self.encoder, part) for part in PARTS}
+        return found
 
     @torch.no_grad()
     def encode(self, graph: Graph | None = None) -> Tensor:
@@ -100,7 +114,8 @@ class Run:
         needs features, as many as the one trained on.
         """
         if graph is None:
-            return self.task.encode(self.encoder).detach()  # of a shallow model it is a parameter
+            own: Tensor = self.task.encode(self.encoder)
+            return own.detach()  # of a shallow model it is a parameter
         if graph is not self.graph:
             if self.graph.x is None or not self.encoder.inductive:
                 raise InputError("This model learned an embedding per node, without features: it knows no other graph.")
@@ -131,23 +146,31 @@ class Experiment:
         return f"Experiment({str(self.folder)!r}, {self.config.model} on {self.config.dataset}, {self.config.task})"
 
     @cached_property
-    def graph(self) -> Graph:
-        """The graph that was trained on; a sub-folder of several runs shares its parent's."""
-        paths = [self.folder / "graph.safetensors", self.folder.parent / "graph.safetensors"]
-        path = next((p for p in paths if p.is_file()), None)
-        if path is None:
-            raise InputError(f"{self.folder} holds no graph.safetensors: the run folder is incomplete.")
-        graph = read_stored_graph(path)
-        if graph.checksum != self.config.checksum:
+    def data(self) -> Data:
+        """The graph, or the molecules, that were trained on."""
+        path, data = read_data(self.folder, self.config.task)
+        if data.checksum != self.config.checksum:
             raise InputError(f"{path} is not the graph of this run: its checksum differs from config.json's.")
-        return graph
+        return data
+
+    @property
+    def graph(self) -> Graph:
+        """The one graph that was trained on."""
+        return one_graph(self.folder, self.data)
+
+    @property
+    def molecules(self) -> MoleculeSet:
+        """The molecules that were trained on."""
+        if not isinstance(self.data, MoleculeSet):
+            raise InputError(f"The run in {self.folder} was trained on one graph, not on molecules.")
+        return self.data
 
     @cached_property
     def runs(self) -> list[Run]:
         """Its runs, by split and seed."""
         c = self.config
         return [
-            Run(run_folder(self.folder, c, split, seed), c.only(split, seed), self.graph)
+            Run(run_folder(self.folder, c, split, seed), c.only(split, seed), self.data)
             for split in c.splits
             for seed in c.seeds
         ]
@@ -155,12 +178,26 @@ class Experiment:
     @property
     def best(self) -> Run:
         """The run with the best validation score."""
-        return max(self.runs, key=lambda run: float(run.summary["val"]))
+        shown = get_any_task(self.config.task).shown  # of an error, which is the smaller the better, its negative
+        return max(self.runs, key=lambda run: shown(float(run.summary["val"])))
 
     @property
     def summary(self) -> dict[str, Any]:
         """Mean and spread over the runs."""
         return summarize(self.config, self.folder, [run.summary for run in self.runs])
+
+
+def make_task(config: Config, data: Data, split: int, device: str) -> Any:
+    """The task of a config, with a seed's split, on a device."""
+    task: Any = get_any_task(config.task)
+    return task(data, config.settings, split, config.torch_dtype, device)
+
+
+def one_graph(folder: Path, data: Data) -> Graph:
+    """The data, if it is one graph."""
+    if isinstance(data, MoleculeSet):
+        raise InputError(f"The run in {folder} was trained on many molecules, not on the nodes of one graph.")
+    return data
 
 
 def read_summary(folder: Path) -> dict[str, Any]:
@@ -184,7 +221,10 @@ def run_folder(folder: Path, config: Config, split: int, seed: int) -> Path:
 
 
 def summarize(config: Config, folder: Path, runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """Means and sample standard deviations over runs (0 for a single one); metrics are fractions of 1."""
+    """Means and sample standard deviations over runs (0 for a single one).
+
+    Metrics are fractions of 1, errors are in the target's units.
+    """
 
     def spread(values: list[float]) -> float:
         return statistics.stdev(values) if len(values) > 1 else 0.0
@@ -197,7 +237,7 @@ def summarize(config: Config, folder: Path, runs: list[dict[str, Any]]) -> dict[
         "dim": config.settings.dim,
         "seeds": len(config.seeds),
         "splits": config.splits,
-        "metric": get_task(config.task).metric,
+        "metric": get_any_task(config.task).metric,
         "val_mean": statistics.mean(val),
         "val_std": spread(val),
         "test_mean": statistics.mean(test),

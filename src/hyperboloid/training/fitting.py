@@ -1,4 +1,4 @@
-"""Training from the outside: a graph in, a run folder out."""
+"""Training from the outside: a graph or molecules in, a run folder out."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from hyperboloid.errors import InputError
-from hyperboloid.graphs import Graph, load_graph
-from hyperboloid.graphs.store import graph_to_bytes
+from hyperboloid.nn.registry import check_task
 
-from .checkpoint import write_atomically, write_json
+from .checkpoint import write_json
 from .config import Config, check_device, read_config
-from .experiment import Experiment, run_folder, summarize
+from .data import Data, load_data, store_data
+from .every_task import get_any_task
+from .experiment import Experiment, make_task, run_folder, summarize
 from .loop import start_training
 from .runner import Progress, train_run
 from .settings import default_settings
-from .tasks import Task, get_task
+from .tasks import BaseTask
 
 
 def fit(
@@ -32,6 +33,8 @@ def fit(
     features: str | Path | None = None,
     labels: str | Path | None = None,
     weight: str | None = None,
+    smiles: str | None = None,
+    target: str | Sequence[str] | None = None,
     data_dir: str | Path | None = None,
     device: str = "cpu",
     dtype: str = "float32",
@@ -40,12 +43,12 @@ def fit(
     progress: Progress | None = None,
     **settings: Any,
 ) -> Experiment:
-    """Train a model on a graph, once for each split and seed, and keep everything in a run folder.
+    """Train a model on a graph, or on many, once for each split and seed, and keep everything in a run folder.
 
     Args:
         dataset: name of a data set (``cora``), path of a graph file, or a PyG ``Data``, networkx graph, scipy sparse
-            matrix or :class:`Graph`.
-        task: ``link`` or ``node``.
+            matrix or :class:`Graph`. For task ``graph``: ``zinc``, path of a table of SMILES, or a PyG data set.
+        task: ``link``, ``node`` or ``graph``.
         model: name of the model.
         dim: width of the embeddings; by default what suits the data set.
         seeds: number of initialisations, ``seed``, ``seed + 1``, ….
@@ -54,6 +57,8 @@ def fit(
         features: table of node features, for a graph of the user's.
         labels: table of node labels, likewise.
         weight: column of edge weights, likewise.
+        smiles: column of SMILES, for molecules of the user's; the one called smiles by default.
+        target: what to predict for molecules, a name or several; logp, qed and sas need no column.
         data_dir: where the named data sets lie.
         device: ``cpu`` or ``cuda``.
         dtype: ``float32`` or ``float64``.
@@ -67,13 +72,18 @@ def fit(
         TrainingError: a number is not finite, or the disk is full.
         KeyboardInterrupt: with the run folder as its argument, which ``resume`` takes up.
     """
-    graph = load_graph(dataset, data_dir=data_dir, features=features, labels=labels, weight=weight)
+    get_any_task(task)
+    check_task(model, task)
+    data = load_data(
+        task, dataset, data_dir=data_dir, smiles=smiles, target=target, masks=settings.get("masks"),
+        features=features, labels=labels, weight=weight,
+    )  # fmt: skip
     config = Config(
-        dataset=dataset if isinstance(dataset, str) else str(dataset) if isinstance(dataset, Path) else graph.name,
-        checksum=graph.checksum,
+        dataset=dataset if isinstance(dataset, str) else str(dataset) if isinstance(dataset, Path) else data.name,
+        checksum=data.checksum,
         task=task,
         model=model,
-        settings=default_settings(model, task, graph.name, dim, **settings),
+        settings=default_settings(model, task, data.name, dim, **settings),
         splits=[split] if isinstance(split, int) else list(split),
         seeds=list(range(seed, seed + seeds)),
         dtype=dtype,
@@ -81,33 +91,37 @@ def fit(
     )
     check_device(device)
 
-    def task_for(split: int) -> Task:
-        return get_task(task)(graph, config.settings, split, config.torch_dtype, device)
+    def task_for(split: int) -> BaseTask:
+        return make_task(config, data, split, device)
 
     # everything that can be wrong with the input shows here, before anything is written
     first = task_for(config.splits[0])
     if len(config.splits) > 1 and task_for(config.splits[1]).split_name == first.split_name:
-        raise InputError(f"'{graph.name}' comes with one fixed split: give one --split, and --seeds for more runs.")
+        raise InputError(f"'{data.name}' comes with one fixed split: give one --split, and --seeds for more runs.")
     start_training(model, first, config.settings, config.seeds[0])
     try:
-        folder = _open_folder(out, config, resume, Path(graph.name).stem)
+        folder = _open_folder(out, config, resume, Path(data.name).stem)
     except OSError as error:
         raise InputError(f"Cannot make the run folder {out or 'below runs/'}: {error.strerror}.") from error
     try:
-        _train_all(folder, config, graph, task_for, first, progress)
+        _train_all(folder, config, data, task_for, first, progress)
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt(str(folder)) from interrupt
     return Experiment(folder)
 
 
 def _train_all(
-    folder: Path, config: Config, graph: Graph, task_for: Callable[[int], Task], first: Task, progress: Progress | None
+    folder: Path,
+    config: Config,
+    data: Data,
+    task_for: Callable[[int], BaseTask],
+    first: BaseTask,
+    progress: Progress | None,
 ) -> None:
     """Fill a run folder: one run for each split and seed, and their summary."""
     if not (folder / "config.json").exists():
         write_json(folder / "config.json", config.to_json())
-    if not (folder / "graph.safetensors").exists():
-        write_atomically(folder / "graph.safetensors", graph_to_bytes(graph))
+    store_data(folder, data)
 
     summaries = []
     for split_seed in config.splits:

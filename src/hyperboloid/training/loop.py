@@ -6,19 +6,18 @@ import math
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from hyperboloid.errors import InputError, TrainingError
+from hyperboloid.errors import TrainingError
 from hyperboloid.geometry import Curvature
 from hyperboloid.kernels import random_stream
-from hyperboloid.nn import Encoder
 from hyperboloid.nn.registry import get_model
 from hyperboloid.nn.shallow import ShallowEncoder
 
 from .checkpoint import copy_state
 from .guard import blame, finite
 from .settings import Settings
-from .tasks import Part, Score, Task
+from .tasks import BaseTask, Part, Score, Task
 
 
 class Training:
@@ -28,13 +27,15 @@ class Training:
     :func:`load_checkpoint` goes on exactly as if it had not been.
 
     Args:
-        model: name of the encoder.
+        model: its name.
         task: what to train for.
         settings: hyper-parameters.
         seed: of the initialisation, the random masks and the training negatives.
     """
 
-    def __init__(self, model: str, task: Task, settings: Settings, seed: int) -> None:
+    task: Any
+
+    def __init__(self, model: str, task: BaseTask, settings: Settings, seed: int) -> None:
         self.task = task
         self.settings = settings
         self.seed = seed
@@ -62,7 +63,7 @@ class Training:
                 raise self._blame()
             if score > self.best:
                 self.best, self.best_epoch, self.best_state = score, self.epoch, copy_state(self.encoder)
-            metrics |= {f"val_{self.task.metric}": score.metric, "val_loss": -score.negative_loss}
+            metrics |= {f"val_{self.task.metric}": self.task.shown(score.metric), "val_loss": -score.negative_loss}
         metrics["beta"] = [float(m.beta.detach()) for m in self.encoder.modules() if isinstance(m, Curvature)]
         return metrics
 
@@ -101,11 +102,16 @@ class Training:
     def score(self, part: Part) -> Score:
         """Score of the present parameters."""
         self.encoder.eval()
-        return self.task.score(self.encoder, part)
+        found: Score = self.task.score(self.encoder, part)
+        return found
 
 
-def start_training(model: str, task: Task, settings: Settings, seed: int) -> Training:
-    """The training that suits the model: shallow ones learn in a way of their own."""
+def start_training(model: str, task: BaseTask, settings: Settings, seed: int) -> Training:
+    """The training that suits the task and the model: by batches of graphs, or in the way of shallow models."""
+    if not isinstance(task, Task):
+        from .batch_loop import BatchTraining
+
+        return BatchTraining(model, task, settings, seed)
     if not issubclass(get_model(model).load(), ShallowEncoder):
         return Training(model, task, settings, seed)
     from .shallow import ShallowTraining
@@ -113,14 +119,11 @@ def start_training(model: str, task: Task, settings: Settings, seed: int) -> Tra
     return ShallowTraining(model, task, settings, seed)
 
 
-def build_encoder(model: str, task: Task, settings: Settings, seed: int) -> Encoder:
+def build_encoder(model: str, task: BaseTask, settings: Settings, seed: int) -> Any:
     """The model at its start; the global generator is left as it was."""
-    if task.edge_weight is not None and not get_model(model).load().edge_weights:
-        raise InputError(f"{model} has no place for edge weights: leave them out, or choose another model.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        line = get_model(model)
-        encoder = line.load().from_settings(task.sizes, line.settle(settings))
+        encoder = task.build(model, settings)
     encoder = encoder.to(task.device, task.dtype)
     for module in encoder.modules():
         if isinstance(module, Curvature):  # a β rounded to float32 is not quite the one asked for
@@ -128,7 +131,7 @@ def build_encoder(model: str, task: Task, settings: Settings, seed: int) -> Enco
     return encoder
 
 
-def _adam(encoder: Encoder, settings: Settings) -> torch.optim.Adam:
+def _adam(encoder: nn.Module, settings: Settings) -> torch.optim.Adam:
     """Adam with coupled L2 on the weights; biases and curvatures are not decayed."""
     curvatures = {p for m in encoder.modules() if isinstance(m, Curvature) for p in m.parameters()}
     trained = [p for p in encoder.parameters() if p.requires_grad]

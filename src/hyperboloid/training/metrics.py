@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 
@@ -22,3 +26,15 @@ def roc_auc(positive: Tensor, negative: Tensor) -> Tensor:
 def accuracy(logits: Tensor, y: Tensor) -> Tensor:
     """Share ``(…)`` of rows of ``logits`` ``(…, N, C)`` whose largest entry is the class ``y`` ``(N,)``."""
     return (logits.argmax(-1) == y).double().mean(-1)
+
+
+def regression_metrics(predicted: NDArray[Any], y: NDArray[Any]) -> dict[str, float]:
+    """Mean absolute error, root mean squared error and R² of predictions ``(n,)``; R² is 0 where y does not vary."""
+    error = predicted - y
+    variance = float(np.mean((y - y.mean()) ** 2))
+    squared = float(np.mean(error**2))
+    return {
+        "mae": float(np.abs(error).mean()),
+        "rmse": squared**0.5,
+        "r2": 1 - squared / variance if variance > 0 else 0.0,
+    }

@@ -15,9 +15,10 @@ from hyperboloid.errors import TrainingError
 from .checkpoint import load_checkpoint, save_checkpoint, write_atomically, write_json
 from .config import Config
 from .experiment import read_summary, summarize
+from .graph_task import GraphTask, predictions_table
 from .interrupt import held_interrupt
 from .loop import Training, start_training
-from .tasks import Task
+from .tasks import PARTS, BaseTask, Task
 
 #: A run killed at any moment loses at most about this many seconds of work.
 CHECKPOINT_EVERY = 5.0
@@ -36,7 +37,7 @@ class Progress(Protocol):
         """A run ended."""
 
 
-def train_run(folder: Path, config: Config, task: Task, progress: Progress | None) -> dict[str, Any]:
+def train_run(folder: Path, config: Config, task: BaseTask, progress: Progress | None) -> dict[str, Any]:
     """One run, from wherever it stands to its end."""
     if (folder / "summary.json").exists():
         return read_summary(folder)
@@ -91,27 +92,33 @@ def _epochs(folder: Path, training: Training, save: Callable[[], None], progress
 
 
 def finish_run(folder: Path, config: Config, training: Training) -> dict[str, Any]:
-    """Score the best epoch once, and write the model, its embeddings and the summary."""
+    """Score the best epoch once, and write the model, its embeddings or predictions, and the summary."""
     from safetensors.torch import save
 
     encoder, task = training.encoder, training.task
     encoder.load_state_dict(training.best_state)
     test = training.score("test")
-    with torch.no_grad():
-        embeddings = task.encode(encoder)
     write_atomically(folder / "model.safetensors", save({k: v.contiguous() for k, v in encoder.state_dict().items()}))
-    write_atomically(folder / "embeddings.parquet", embeddings_to_bytes(task, embeddings))
+    if isinstance(task, GraphTask):
+        write_atomically(folder / "predictions.parquet", parquet(predictions_table(task, encoder)))
+        more = {"targets": {part: task.report(encoder, part) for part in PARTS}}
+    else:
+        with torch.no_grad():
+            embeddings = task.encode(encoder)
+        write_atomically(folder / "embeddings.parquet", embeddings_to_bytes(task, embeddings))
+        more = {}
     summary = {
         "split": config.splits[0],
         "split_name": task.split_name,
         "seed": config.seeds[0],
-        "val": training.best.metric,
-        "test": test.metric,
+        "val": task.shown(training.best.metric),
+        "test": task.shown(test.metric),
         "val_loss": -training.best.negative_loss,
         "test_loss": -test.negative_loss,
         "best_epoch": training.best_epoch,
         "epochs": training.epoch,
         "seconds": training.seconds,
+        **more,
     }
     write_json(folder / "summary.json", summarize(config, folder, [summary]))
     return summary
@@ -120,13 +127,20 @@ def finish_run(folder: Path, config: Config, training: Training) -> dict[str, An
 def embeddings_to_bytes(task: Task, embeddings: torch.Tensor) -> bytes:
     """A Parquet table with a node's id and its normal coordinates ``v0 …``."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     graph = task.graph
     columns = {"id": pa.array([graph.id_of(i) for i in range(graph.num_nodes)])}
     for k, column in enumerate(embeddings.detach().cpu().T):
         columns[f"v{k}"] = pa.array(column.numpy())
+    return parquet(pa.table(columns))
+
+
+def parquet(table: Any) -> bytes:
+    """A pyarrow table as the content of a Parquet file."""
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink)
+    pq.write_table(table, sink)
     content: bytes = sink.getvalue().to_pybytes()
     return content

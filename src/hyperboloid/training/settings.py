@@ -10,7 +10,7 @@ from importlib.resources import files
 from typing import Any
 
 from hyperboloid.errors import InputError
-from hyperboloid.nn.registry import base_name, get_model
+from hyperboloid.nn.registry import GRAPH_MODELS, base_name, check_task, get_model
 from hyperboloid.nn.settings import ModelSettings, one_of, ranged
 
 
@@ -26,7 +26,12 @@ class Settings(ModelSettings):
         distance: which squared distance decodes links, the intrinsic one or the paper's Lorentzian one.
         scaling: of the features: ``rows`` makes each node's sum to 1, ``columns`` gives each feature mean 0 and
             standard deviation 1, ``none`` leaves them; ``auto``: rows for counts (none negative, most 0), else columns.
-        masks: name of a node split that came with the data (``public``, ``authors``); None for the protocol's choice.
+        masks: name of a split that came with the data (``public``, ``authors``, ``hgnn``); for molecules also
+            ``random`` or ``scaffold``; None for the protocol's choice.
+        batch_size: graphs in a batch, for models of whole graphs. Likewise:
+        schedule: of the learning rate: ``constant``, or ``cosine`` down to 0 over all epochs.
+        clip: the longest gradient; None for any.
+        loss: ``absolute`` or ``squared`` error, in units of the target's standard deviation.
     """
 
     lr: float = ranged(0.01, 0.0, 100.0)
@@ -36,6 +41,15 @@ class Settings(ModelSettings):
     distance: str = one_of("intrinsic", "intrinsic", "lorentz")
     scaling: str = one_of("auto", "auto", "rows", "columns", "none")
     masks: str | None = None
+    batch_size: int = ranged(128, 1)
+    schedule: str = one_of("cosine", "constant", "cosine")
+    clip: float | None = ranged(1.0, 1e-9)
+    loss: str = one_of("absolute", "absolute", "squared")
+
+
+#: Settings of the training that only models of whole graphs have a use for, and those that only the others have.
+OF_GRAPHS = frozenset({"batch_size", "schedule", "clip", "loss"})
+OF_NODES = frozenset({"distance", "scaling"})
 
 
 def check_names(given: Iterable[str]) -> None:
@@ -48,9 +62,9 @@ def check_names(given: Iterable[str]) -> None:
 
 def taken_settings(model: str) -> frozenset[str]:
     """Names of the settings that a model has a use for, those of the training included."""
-    encoder = get_model(model).load()
     training = {f.name for f in dataclasses.fields(Settings)} - {f.name for f in dataclasses.fields(ModelSettings)}
-    return encoder.takes() | training
+    taken: frozenset[str] = get_model(model).load().takes()
+    return taken | (training - (OF_NODES if model in GRAPH_MODELS else OF_GRAPHS))
 
 
 def default_settings(model: str, task: str, dataset: str, dim: int | None = None, **given: Any) -> Settings:
@@ -61,11 +75,12 @@ def default_settings(model: str, task: str, dataset: str, dim: int | None = None
     and a model that has not been searched those of the model ``*``.
     """
     check_names(given)
+    check_task(model, task)
     fixed, encoder, taken = get_model(model).fixed, get_model(model).load(), taken_settings(model)
     for name in given:
         if name not in taken:
             raise InputError(f"{model} has no use for the setting '{name}'; it has: {', '.join(sorted(taken))}.")
-    if given.get("distance", "intrinsic") not in encoder.distances:
+    if given.get("distance", "intrinsic") not in getattr(encoder, "distances", ("intrinsic",)):
         raise InputError(f"{model} decodes links by the {' or '.join(encoder.distances)} distance only.")
     for name, value in fixed.items():
         if given.get(name, value) != value:

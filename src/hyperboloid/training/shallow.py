@@ -15,7 +15,7 @@ from .checkpoint import copy_state
 from .guard import blame, finite
 from .loop import Training
 from .settings import Settings
-from .tasks import NodeTask, Score, Task
+from .tasks import BaseTask, NodeTask, Score
 
 #: Strengths of the classifier's L2 penalty that are tried, scikit-learn's C (the larger, the weaker).
 C_GRID = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
@@ -33,7 +33,7 @@ class ShallowTraining(Training):
 
     encoder: ShallowEncoder
 
-    def __init__(self, model: str, task: Task, settings: Settings, seed: int) -> None:
+    def __init__(self, model: str, task: BaseTask, settings: Settings, seed: int) -> None:
         super().__init__(model, task, settings, seed)
         for name in (*self.encoder.extras, *(["sklearn"] if isinstance(task, NodeTask) else [])):
             import_extra(name)  # better now than hours later

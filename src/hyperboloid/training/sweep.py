@@ -14,7 +14,7 @@ from typing import Any
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.store import graph_to_bytes
-from hyperboloid.nn.registry import get_model
+from hyperboloid.nn.registry import check_task, get_model
 
 from .checkpoint import write_atomically, write_json
 from .config import Config, check_device
@@ -144,8 +144,9 @@ def sweep(
             raise InputError(f"{name} must be at least 1, not {number}.")
     if not models or len(set(models)) < len(models):
         raise InputError(f"Give the models to compare, each once, not {', '.join(models) or 'none'}.")
+    get_task(task)
     for model in models:
-        get_model(model)
+        check_task(model, task)
     choices = None if grid is None else read_choices(grid)
     for setting in (choices or {}).keys() & {"dim", *settings}:
         raise InputError(f"'{setting}' is in the grid {grid} and was given besides: leave one of them out.")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal, NamedTuple, cast
+from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hyperboloid.errors import InputError
@@ -17,23 +17,52 @@ from hyperboloid.nn import Encoder
 from hyperboloid.nn.decoders import Distance
 from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.features import Features, compress
+from hyperboloid.nn.registry import get_model
 
 from .features import scaled_features, suitable_scaling
 from .metrics import accuracy, roc_auc
 from .settings import Settings
 
 Part = Literal["val", "test"]
+PARTS: tuple[Part, ...] = ("val", "test")
 _NEGATIVES = 0x4E454741  # tells the draw of negatives from the masks of the same epoch
 
 
 class Score(NamedTuple):
-    """How well a model does on one part of the data; the larger tuple is better."""
+    """How well a model does on one part of the data; the larger tuple is better, so an error counts negative."""
 
     metric: float
     negative_loss: float
 
 
-class Task(ABC):
+class BaseTask(ABC):
+    """Data, split into parts, with a score: what every task has, whether its data is one graph or many."""
+
+    name: ClassVar[str]
+    metric: ClassVar[str]
+    dtype: torch.dtype
+    device: torch.device
+
+    @property
+    @abstractmethod
+    def split_name(self) -> str:
+        """The split in words."""
+
+    @abstractmethod
+    def build(self, model: str, settings: Settings) -> nn.Module:
+        """The model of this name that the settings ask for, with as many inputs and outputs as the data has."""
+
+    @abstractmethod
+    def score(self, encoder: Any, part: Part) -> Score:
+        """Score on a part; call inside ``torch.no_grad()`` with the model in evaluation mode."""
+
+    @staticmethod
+    def shown(metric: float) -> float:
+        """A score's metric as it is told: the same number, unless it is an error, which counts negative."""
+        return metric
+
+
+class Task(BaseTask):
     """A graph, split into parts, with a loss and a score.
 
     Args:
@@ -43,9 +72,6 @@ class Task(ABC):
         dtype: of the features.
         device: where to compute.
     """
-
-    name: ClassVar[str]
-    metric: ClassVar[str]
 
     def __init__(self, graph: Graph, settings: Settings, split: int, dtype: torch.dtype, device: str) -> None:
         self.graph = graph
@@ -72,14 +98,17 @@ class Task(ABC):
         self.edge_weight = None if edge_weight is None else edge_weight.to(self.device, self.dtype)
 
     @property
-    @abstractmethod
-    def split_name(self) -> str:
-        """The split in words."""
-
-    @property
     def sizes(self) -> Sizes:
         """What it asks of an encoder."""
         return Sizes(self.graph.num_nodes, None if self.graph.x is None else self.graph.num_features, self.classes)
+
+    def build(self, model: str, settings: Settings) -> Encoder:
+        """The encoder at its start."""
+        line = get_model(model)
+        encoder: type[Encoder] = line.load()
+        if self.edge_weight is not None and not encoder.edge_weights:
+            raise InputError(f"{model} has no place for edge weights: leave them out, or choose another model.")
+        return encoder.from_settings(self.sizes, line.settle(settings))
 
     @property
     @abstractmethod
@@ -213,11 +242,12 @@ class NodeTask(Task):
         return accuracy(logits, self._labels[part])
 
 
+#: Tasks on the nodes of one graph; for all tasks see `every_task.py`.
 TASKS: dict[str, type[Task]] = {task.name: task for task in (LinkTask, NodeTask)}
 
 
 def get_task(name: str) -> type[Task]:
-    """The task called ``name``."""
+    """The task on one graph that is called ``name``."""
     if name not in TASKS:
         raise InputError(f"There is no task '{name}'; choose one of: {', '.join(TASKS)}.")
     return TASKS[name]
