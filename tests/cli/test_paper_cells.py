@@ -55,7 +55,7 @@ def test_out_of_time_the_rest_is_left(cli, tmp_path):
         ("link --seed 1", "--seed means nothing for 'link'; it belongs to: operations, centroids"),
         (
             "centroids --data-dir x",
-            "--data-dir means nothing for 'centroids'; it belongs to: link, node, ablation, delta",
+            "--data-dir means nothing for 'centroids'; it belongs to: link, node, ablation, zinc",
         ),
     ],
 )
