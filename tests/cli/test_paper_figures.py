@@ -29,7 +29,10 @@ def test_run_measures_draws_judges_and_stays(cli, tmp_path):
             "aggregation --seed 1",
             "--seed means nothing for 'aggregation'; it belongs to: operations, centroids, delta",
         ),
-        ("delta --models gcn", "--models means nothing for 'delta'; it belongs to: link, node, ablation, zinc, distortion"),
+        (
+            "delta --models gcn",
+            "--models means nothing for 'delta'; it belongs to: link, node, ablation, zinc, distortion",
+        ),
         ("distortion --budget 1h", "--budget means nothing for 'distortion'; it belongs to: link, node, ablation"),
         ("link --figures x", "--figures means nothing for 'link'; it belongs to: aggregation, delta, distortion"),
         ("delta --datasets karate", "There is no data set 'karate' in 'delta'; choose among: disease, usa, "),

@@ -177,6 +177,15 @@ def test_a_batch_of_models_equals_models_one_by_one():
             torch.testing.assert_close(mine[m], other, rtol=1e-6, atol=1e-6)
 
 
+def test_models_may_lie_along_any_axis():
+    adj = graph()
+    weight = torch.rand(adj.row.numel(), 3, generator=torch.Generator().manual_seed(6), dtype=torch.float64)
+    u = draw(12, 3, 4, seed=1)
+    out = vmap(lambda u, w: lorentz_aggregate(u, adj, torch.tensor(1.0), w), in_dims=1)(u, weight)
+    for m in range(3):
+        assert torch.equal(out[m], lorentz_aggregate(u[:, m], adj, torch.tensor(1.0), weight[:, m]))
+
+
 # dynamo looks at .grad of whatever crosses a break in its graph
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
 @pytest.mark.parametrize("raw", [True, False])

@@ -200,6 +200,7 @@ def fused_aggregate(
 ) -> Tensor:
     """See :func:`hyperboloid.kernels.lorentz_aggregate`: the operator for a single model."""
     query, key = (None, None) if attention is None else attention
+    weight = None if weight is None else weight.to(u.dtype)
     given = (u, None if query is key else query, key, beta.reshape(()), weight, keep)
     own = [None if t is None else t.unsqueeze(0) for t in given]
     out: Tensor

@@ -92,6 +92,7 @@ class _Call:
 
     def __init__(self, u: Tensor, beta: Tensor, weight: Tensor | None, keep: Tensor | None, index: Index) -> None:
         self.u, self.beta, self.index = u.contiguous(), beta.contiguous(), index
+        weight, keep = (t if t is None or t.stride(1) == 1 else t.contiguous() for t in (weight, keep))
         self.given = (u if weight is None else weight, u if keep is None else keep.view(torch.uint8))
         self.steps = tuple(0 if t is None else t.stride(0) for t in (weight, keep))
         self.kind = {"WEIGHT": weight is not None, "KEEP": keep is not None}

@@ -42,7 +42,7 @@ SLOPE = 0.5
 
 def centroid(u: Tensor, adj: Adjacency, beta: Tensor) -> Tensor:
     """The Lorentz centroid of each row's messages, all of equal weight."""
-    return lorentz_aggregate(u, adj, beta, u.new_ones(adj.col.shape))
+    return lorentz_aggregate(u, adj, beta)
 
 
 def scaled_centroid(u: Tensor, adj: Adjacency, beta: Tensor) -> Tensor:
