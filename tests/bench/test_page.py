@@ -110,6 +110,8 @@ def test_growth_is_fitted_and_drawn(record, page, tmp_path):
     text, _ = page(path)
     assert verdicts(text)["time grows linearly up to 20,000,000 edges"] == ("edges^1.05", "reached")
     assert "| directed edges | 1e5 | 1e6 | 1e7 | 2e7 | slope |" in text
+    assert "| 2 CPU cores, some processor | 53.3 (533) |" in text
+    assert "| 2 CPU cores, some processor: CPU time | 80 (800) |" in text
     for kind in ("png", "svg"):
         assert (tmp_path / "docs" / "figures" / f"growth.{kind}").stat().st_size > 1000
 

@@ -118,10 +118,11 @@ def _recorded_epoch(graph: str) -> Goal:
     return Goal("cuda", f"{graph}: an epoch of LGCN", f"under {EPOCH_MS:g} ms", find)
 
 
-def growth_times(measured: Measured, device: str) -> dict[int, float]:
-    """Milliseconds by number of edges."""
+def growth_times(measured: Measured, device: str, clock: str = "value") -> dict[int, float]:
+    """Milliseconds by number of edges, by the clock (``value``) or on all threads of a CPU (``busy``)."""
     lines = measured.select("growth", device).lines
-    return {line["case"]["edges"]: line["value"] for line in sorted(lines, key=lambda line: line["case"]["edges"])}
+    found = {line["case"]["edges"]: line[clock] for line in lines if line[clock] is not None}
+    return dict(sorted(found.items()))
 
 
 def _linear(device: str, to: int) -> Goal:

@@ -107,16 +107,20 @@ def gathers(measured: Measured) -> str:
 
 
 def growths(measured: Measured) -> str:
-    """Time against edges, a row for each machine."""
-    by_device = {device: growth_times(measured, device) for device in ("cuda", "cpu")}
-    sizes = sorted({edges for found in by_device.values() for edges in found})
+    """Time against edges, a row for each machine, and on a CPU one for the time of all threads."""
+    named = {
+        f"{measured.select('growth', device).machines}{words}": growth_times(measured, device, clock)
+        for device in ("cuda", "cpu")
+        for words, clock in (("", "value"), (": CPU time", "busy"))
+    }
+    sizes = sorted({edges for found in named.values() for edges in found})
     rows = [
         [
-            measured.select("growth", device).machines,
+            name,
             *(f"{short(found[e])} ({short(1e6 * found[e] / e)})" if e in found else NONE for e in sizes),
             f"{growth.slope(found):.2f}",
         ]
-        for device, found in by_device.items()
+        for name, found in named.items()
         if found
     ]
     return table(["directed edges", *(f"{e:.0e}".replace("e+0", "e") for e in sizes), "slope"], rows)
