@@ -69,8 +69,8 @@ def _text(measured: Measured, page: Page, source: Path, *, grown: bool) -> str:
         f"Written by `hyperboloid bench` from [{source.name}]({source.as_posix()}); not to be edited by hand. "
         "Times are medians of calls that take turns in one process, after warming up; ratios are within one run. "
         '"CPU ms" is the time that all threads together were at work. A load beside a number says that other programs '
-        "wanted more cores than the machine has while it was measured; where several threads are no more CPU ms than ms, "
-        "those programs had the other cores.",
+        "wanted more cores than the machine has while it was measured; where several threads are no more CPU ms than "
+        "ms, those programs had the other cores.",
         "## Goals",
         _goals(measured, page),
         "## One whole layer",
