@@ -9,18 +9,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
-from .cpu_loops import CUT, TINY, Array
+from .cpu_loops import CUT, TINY, Array, _inline
+from .threads import loop
 
 #: The logarithm of a weight that is 0.
 LOWEST = np.float32(-3e38)
 #: A difference of sums is rounding where it is this much smaller than they.
 NOISE = 2e-15
-
-_options = {"cache": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
-_inline = njit(inline="always", **_options)
-_loop = njit(nogil=True, **_options)
 
 
 @_inline
@@ -40,7 +36,7 @@ def _exp(x: np.float32) -> np.float32:
     return p * np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
-@_loop
+@loop
 def point_polar(first: int, last: int, u: Array, root: float, out: Array) -> None:
     """``(sinh r/n, sinh r, e^−r, n)`` of points."""
     for i in range(first, last):
@@ -55,7 +51,7 @@ def point_polar(first: int, last: int, u: Array, root: float, out: Array) -> Non
         out[i, 3] = n
 
 
-@_loop
+@loop
 def feature_polar(first: int, last: int, x: Array, root: float, out: Array) -> None:
     """``(T, s)`` of attention features."""
     for i in range(first, last):
@@ -117,7 +113,7 @@ def _longest(ptr: Array, first: int, last: int) -> int:
     return most
 
 
-@_loop
+@loop
 def centroids(
     first: int, last: int, u: Array, points: Array, query: Array, query_polar: Array, key: Array, key_polar: Array,
     beta: float, weight: Array, keep: Array, ptr: Array, col: Array, cap: float, shared: bool,
@@ -187,7 +183,7 @@ def centroids(
         state[i, 0], state[i, 1], state[i, 2] = size, gap, top if top > LOWEST else 0.0
 
 
-@_loop
+@loop
 def row_gradients(
     first: int, last: int, grad: Array, space: Array, state: Array, beta: float, q: Array, to_gap: Array, by_row: Array
 ) -> None:
@@ -209,7 +205,7 @@ def row_gradients(
         by_row[i, 0] = half * along
 
 
-@_loop
+@loop
 def entry_gradients(
     first: int, last: int, u: Array, points: Array, q: Array, to_gap: Array, state: Array, score: Array, weight: Array,
     keep: Array, ptr: Array, col: Array, cap: float, shared: bool, w: Array, scale: Array, grad_weight: Array,
@@ -252,7 +248,7 @@ def _held(x: float) -> float:
     return min(max(x, -3e35), 3e35)
 
 
-@_loop
+@loop
 def pull_features(
     first: int, last: int, x: Array, polar: Array, y: Array, other_polar: Array, beta: float, scale: Array, ptr: Array,
     other: Array, entry: Array, role: int, add: bool, grad: Array, by_node: Array,
@@ -299,7 +295,7 @@ def pull_features(
             grad[i, c] = _held(own + np.float64(grad[i, c]) if add else own)
 
 
-@_loop
+@loop
 def pull_points(
     first: int, last: int, u: Array, points: Array, beta: float, q: Array, to_gap: Array, w: Array, ptr: Array,
     row: Array, entry: Array, grad: Array, by_column: Array,

@@ -13,6 +13,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from numba import njit
+
+#: Compiles a loop that lets go of the interpreter lock. Sums may be reordered, NaN and inf keep their meaning.
+loop = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
 
 #: Less work than this, in multiplications, is done sooner than another thread has begun.
 WORTHWHILE = 300_000
