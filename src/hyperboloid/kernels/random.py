@@ -93,14 +93,17 @@ def random_stream(seed: Key, epoch: Key) -> Iterator[None]:
 def keep_mask(shape: torch.Size | tuple[int, ...], p: float | Tensor, device: torch.device) -> Tensor | None:
     """A bool tensor that is False with probability ``p``, element by element; None when p is the number 0.
 
-    The key is drawn in any case, so that one call's mask does not depend on another call's probability. A compiled
-    program cannot see the stream: its masks follow torch's own generator.
+    A stream gives its key in any case, so that one call's mask does not depend on another call's probability. A
+    compiled program cannot see the stream: its masks follow torch's own generator.
     """
+    nothing = not isinstance(p, Tensor) and p == 0
     if torch.compiler.is_compiling():
-        return None if not isinstance(p, Tensor) and p == 0 else torch.rand(shape, device=device) >= p
+        return None if nothing else torch.rand(shape, device=device) >= p
     stream = _active.get()
+    if stream is None and nothing:
+        return None
     key = int(torch.randint(2**32, ())) if stream is None else stream.next_key()
-    if not isinstance(p, Tensor) and p == 0:
+    if nothing:
         return None
     count = torch.Size(shape).numel()
     if isinstance(key, int) and not isinstance(p, Tensor) and device.type == "cpu":
