@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .cpu_loops import CUT, TINY, Array, _inline
+from .cpu_loops import CUT, TINY, Array, _inline, _length
 from .threads import loop
 
 #: The logarithm of a weight that is 0.
@@ -40,10 +40,7 @@ def _exp(x: np.float32) -> np.float32:
 def point_polar(first: int, last: int, u: Array, root: float, out: Array) -> None:
     """``(sinh r/n, sinh r, e^−r, n)`` of points."""
     for i in range(first, last):
-        square = 0.0
-        for c in range(u.shape[1]):
-            square += np.float64(u[i, c]) * np.float64(u[i, c])
-        n = math.sqrt(square)
+        n = _length(u, i)
         s = math.sinh(min(n / root, CUT))
         out[i, 0] = s / n if n > TINY else 1 / root
         out[i, 1] = s
@@ -55,10 +52,7 @@ def point_polar(first: int, last: int, u: Array, root: float, out: Array) -> Non
 def feature_polar(first: int, last: int, x: Array, root: float, out: Array) -> None:
     """``(T, s)`` of attention features."""
     for i in range(first, last):
-        square = 0.0
-        for c in range(x.shape[1]):
-            square += np.float64(x[i, c]) * np.float64(x[i, c])
-        n = math.sqrt(square)
+        n = _length(x, i)
         s = math.sinh(min(n / root, CUT))
         out[i, 0] = root * math.sqrt(1 + s * s)
         out[i, 1] = root * s / n if n > TINY else 1.0

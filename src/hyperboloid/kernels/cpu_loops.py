@@ -56,15 +56,21 @@ def _legs(d_n: float, turned: float, sinh_x: float, sinh_y: float, root: float) 
     return a, root * root * sinh_x * sinh_y * turned
 
 
+@_inline
+def _length(x: Array, i: int) -> float:
+    """‖x_i‖."""
+    total = 0.0
+    for c in range(x.shape[1]):
+        total += np.float64(x[i, c]) ** 2
+    return math.sqrt(total)
+
+
 @_loop
 def polar(x: Array, root: float) -> tuple[Array, Array]:
     """‖x_i‖ and sinh r_i, both ``(N,)``."""
     length, sinh = np.empty(x.shape[0], np.float64), np.empty(x.shape[0], np.float64)
     for i in range(x.shape[0]):
-        total = 0.0
-        for c in range(x.shape[1]):
-            total += np.float64(x[i, c]) ** 2
-        length[i] = math.sqrt(total)
+        length[i] = _length(x, i)
         sinh[i] = math.sinh(_radius(length[i], root))
     return length, sinh
 

@@ -1,4 +1,4 @@
-"""The GPU backend: launches of the kernels in `gpu_rows.py` and `gpu_aggregate.py`."""
+"""The GPU backend: launches of the kernels in `gpu_rows.py`, `gpu_aggregate.py` and `gpu_aggregate_backward.py`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hyperboloid.geometry.numerics import max_chord
 from hyperboloid.geometry.rows import Gradients, RowKernel
 
 from . import gpu_aggregate as kernels
+from . import gpu_aggregate_backward as backward
 from . import gpu_rows as loops
 from .adjacency import Index, Side
 
@@ -175,11 +176,11 @@ def aggregate_backward(
     widths, grad = call.widths("D", call.d), grad.contiguous()
     q, to_gap = torch.empty_like(space), call.wide(call.num_rows)
     by_row, by_column = call.wide(call.num_rows, 2).zero_(), call.wide(call.cols, 2).zero_()
-    _over_rows(kernels.row_gradients, grad, call.beta, grad, space, state, call.beta, q, to_gap, by_row)
+    _over_rows(backward.row_gradients, grad, call.beta, grad, space, state, call.beta, q, to_gap, by_row)
     pair = u.new_empty(call.models, call.entries, 2)
     grad_weight = u.new_empty(call.models, call.entries if to_weight else 0)
     call.by_entries(
-        kernels.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target, index.rows.other,
+        backward.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target, index.rows.other,
         pair, grad_weight, *call.sizes, *call.steps,
         CAP=CAP, ATTENTION=key is not None, GRAD_WEIGHT=to_weight, SHARED=query is None, **call.kind, **widths,
     )  # fmt: skip
@@ -202,12 +203,12 @@ def aggregate_backward(
     side, grad_u = index.columns, torch.empty_like(call.u)
     parts = call.wide(side.in_hubs, call.d), call.wide(side.in_hubs)
     call.by_pieces(
-        kernels.pull_points, side, call.u, points, call.beta, q, to_gap, pair, side.pieces, side.other, index.entry,
+        backward.pull_points, side, call.u, points, call.beta, q, to_gap, pair, side.pieces, side.other, index.entry,
         grad_u, by_column, *parts, *call.sizes, side.in_hubs, **widths,
     )  # fmt: skip
     del widths["INDEX"]
     results = (call.u, points, call.beta, grad_u, by_column, call.cols, side.in_hubs)
-    call.by_hubs(kernels.merge_points, side, *parts, side.hubs, *results, **widths)
+    call.by_hubs(backward.merge_points, side, *parts, side.hubs, *results, **widths)
 
     square = call.beta.double()
     row_sums, column_sums = by_row.sum(1), by_column.sum(1)
@@ -224,9 +225,9 @@ def _pull_features(
     widths, kind = call.widths("A", a), {"ROLE": role, "ADD": add}
     parts = call.wide(side.in_hubs, a), call.wide(side.in_hubs, 2)
     call.by_pieces(
-        kernels.pull_features, side, *mine, *others, call.beta, pair, side.pieces, side.other, call.index.entry,
+        backward.pull_features, side, *mine, *others, call.beta, pair, side.pieces, side.other, call.index.entry,
         grad, by_node, *parts, mine[0].size(1), others[0].size(1), call.entries, side.in_hubs, **kind, **widths,
     )  # fmt: skip
     del widths["INDEX"]
     results = (*mine, call.beta, grad, by_node, mine[0].size(1), side.in_hubs)
-    call.by_hubs(kernels.merge_features, side, *parts, side.hubs, *results, **kind, **widths)
+    call.by_hubs(backward.merge_features, side, *parts, side.hubs, *results, **kind, **widths)

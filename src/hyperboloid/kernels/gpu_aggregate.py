@@ -25,23 +25,12 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_math import block_of_rows, decay, log1p, sinh
+from .gpu_math import CUT, TINY, block_of_rows, decay, sinh
 
-#: What counts as 0.
-TINY = tl.constexpr(1e-100)
-#: The largest gradient: a float32 could hold a thousand times more.
-LARGEST = tl.constexpr(3e35)
-#: The radius where sinh is cut off.
-CUT = tl.constexpr(300.0)
 #: The logarithm of a weight that is 0.
 LOWEST = tl.constexpr(-3e38)
 #: A difference of sums is rounding where it is this much smaller than they.
 NOISE = tl.constexpr(2e-15)
-
-
-@triton.jit
-def _hold(x):
-    return tl.minimum(tl.maximum(x, -LARGEST), LARGEST)
 
 
 @triton.jit
@@ -58,7 +47,7 @@ def _quick_log1p(y):
 
 
 @triton.jit
-def _vectors(ptr, node, there, c, WIDTH: tl.constexpr):
+def vectors(ptr, node, there, c, WIDTH: tl.constexpr):
     """Rows ``(E, D)`` of a matrix with WIDTH columns, in double precision."""
     return tl.load(ptr + node[:, None] * WIDTH + c[None, :], there[:, None] & (c < WIDTH)[None, :], 0.0).to(tl.float64)
 
@@ -100,8 +89,8 @@ def scores(
     e, f = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_A)
     there = e < entries
     i, j = tl.load(row_ptr + e, there, 0).to(INDEX), tl.load(col_ptr + e, there, 0).to(INDEX)
-    x = _vectors(query_ptr + m * rows * A, i, there, f, A)
-    y = _vectors(key_ptr + m * cols * A, j, there, f, A)
+    x = vectors(query_ptr + m * rows * A, i, there, f, A)
+    y = vectors(key_ptr + m * cols * A, j, there, f, A)
     query_polar_ptr += m * rows * 2
     key_polar_ptr += m * cols * 2
     times = tl.load(query_polar_ptr + 2 * i, there, 0.0) * tl.load(key_polar_ptr + 2 * j, there, 0.0)
@@ -128,8 +117,9 @@ def _store_centroid(out_ptr, space_ptr, state_ptr, row, c, space, total, near, t
 
 
 @triton.jit
-def _logarithms(score_ptr, weight_ptr, keep_ptr, e, there,
-                ATTENTION: tl.constexpr, WEIGHT: tl.constexpr, KEEP: tl.constexpr):  # fmt: skip
+def logarithms(
+    score_ptr, weight_ptr, keep_ptr, e, there, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr, KEEP: tl.constexpr
+):
     """Scores, weights beside them, and the logarithms of both, of the entries that take part."""
     if KEEP:
         there &= tl.load(keep_ptr + e, there, 0) != 0
@@ -169,7 +159,7 @@ def centroids(
     if SHIFT:
         tops = tl.full([BLOCK_E], LOWEST, tl.float32)
         for at in range(start, stop, BLOCK_E):
-            _s, _w, logarithm = _logarithms(
+            _s, _w, logarithm = logarithms(
                 score_ptr, weight_ptr, keep_ptr, at + e, at + e < stop, ATTENTION, WEIGHT, KEEP
             )
             tops = tl.maximum(tops, logarithm)
@@ -177,12 +167,12 @@ def centroids(
     space = tl.zeros([BLOCK_D], tl.float64)
     totals, nears = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
     for at in range(start, stop, BLOCK_E):
-        score, weight, logarithm = _logarithms(
+        score, weight, logarithm = logarithms(
             score_ptr, weight_ptr, keep_ptr, at + e, at + e < stop, ATTENTION, WEIGHT, KEEP
         )
         there = logarithm > LOWEST
         j = tl.load(col_ptr + at + e, there, 0).to(INDEX)
-        u = _vectors(u_ptr, j, there, c, D)
+        u = vectors(u_ptr, j, there, c, D)
         w = tl.where(there, weight * tl.exp(tl.minimum(score - top, 80.0)), 0.0).to(tl.float64)
         space += tl.sum((w * tl.load(point_ptr + 4 * j, there, 0.0))[:, None] * u, 0)
         totals += w * tl.load(point_ptr + 4 * j + 1, there, 0.0)
@@ -222,229 +212,3 @@ def merge_centroids(
     row = m * rows + tl.load(hub_ptr + 3 * hub).to(tl.int64)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
     _store_centroid(out_ptr, space_ptr, state_ptr, row, c, space, total, near, top, root, D)
-
-
-@triton.jit(do_not_specialize=["rows", "per_beta"])
-def row_gradients(
-    grad_ptr, space_ptr, state_ptr, beta_ptr, q_ptr, to_gap_ptr, by_row_ptr, rows, per_beta, d,
-    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
-    """q ``(R, d)``, ∂L/∂g ``(R,)``, and the gradient in the factor √β by row."""
-    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
-    c = tl.arange(0, BLOCK_D)
-    grad = tl.load(grad_ptr + place, inside, 0.0).to(tl.float64)
-    space = tl.load(space_ptr + place, inside, 0.0)
-    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    state_ptr += row.to(tl.int64) * 3
-    size, gap = tl.load(state_ptr, there, 0.0), tl.load(state_ptr + 1, there, 1.0)
-    half = log1p(2 * size / gap) * 0.5
-    inverse = 1 / tl.maximum(size, TINY)
-    # where s⃗ = 0 any unit vector will do
-    n = tl.where((size > TINY)[:, None], inverse[:, None] * space, tl.where(c == 0, 1.0, 0.0)[None, :])
-    along = tl.sum(grad * n, 1)
-    outer = 1 / (gap + 2 * size)
-    to_gap = -root * size / gap * outer * along
-    across = root * tl.where(size > TINY, half * inverse, 1 / gap)  # S → 0: half/S → 1/gap
-    of_n = (root * outer - across) * along - to_gap
-    tl.store(q_ptr + place, of_n[:, None] * n + across[:, None] * grad, inside)
-    tl.store(to_gap_ptr + row, to_gap, there)
-    tl.store(by_row_ptr + row.to(tl.int64) * 2, half * along, there)
-
-
-@triton.jit(do_not_specialize=["rows", "cols", "entries"])
-def entry_gradients(
-    u_ptr, point_ptr, q_ptr, to_gap_ptr, state_ptr, score_ptr, weight_ptr, keep_ptr, row_ptr, col_ptr,
-    pair_ptr, grad_weight_ptr, rows, cols, entries, weight_step, keep_step,
-    INDEX: tl.constexpr, D: tl.constexpr, CAP: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr,
-    KEEP: tl.constexpr, GRAD_WEIGHT: tl.constexpr, SHARED: tl.constexpr,
-    BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
-    """Of some entries their weights and the gradients in their squared distances, side by side; and in given ones."""
-    m = tl.program_id(1).to(tl.int64)
-    e, c = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
-    there = e < entries
-    i, j = tl.load(row_ptr + e, there, 0).to(INDEX), tl.load(col_ptr + e, there, 0).to(INDEX)
-    u = _vectors(u_ptr + m * cols * D, j, there, c, D)
-    q = _vectors(q_ptr + m * rows * D, i, there, c, D)
-    point_ptr += m * cols * 4
-    cosh = tl.load(point_ptr + 4 * j + 1, there, 0.0) + tl.load(point_ptr + 4 * j + 2, there, 0.0)
-    to_w = tl.load(point_ptr + 4 * j, there, 0.0) * tl.sum(u * q, 1)
-    to_w += cosh * tl.load(to_gap_ptr + m * rows + i, there, 0.0)
-    score, weight, logarithm = _logarithms(
-        score_ptr + m * entries, weight_ptr + m * weight_step, keep_ptr + m * keep_step, e, there,
-        ATTENTION, WEIGHT, KEEP,
-    )  # fmt: skip
-    top = tl.load(state_ptr + (m * rows + i) * 3 + 2, there, 0.0).to(tl.float32)
-    factor = tl.exp(tl.minimum(score - top, 80.0))
-    if KEEP:
-        factor = tl.where(there & (tl.load(keep_ptr + m * keep_step + e, there, 0) != 0), factor, 0.0)
-    if GRAD_WEIGHT:
-        tl.store(grad_weight_ptr + m * entries + e, _hold(factor.to(tl.float64) * to_w), there)
-    w = tl.where(logarithm > LOWEST, weight * factor, 0.0)
-    pair_ptr += 2 * (m * entries + e)
-    tl.store(pair_ptr, w, there)
-    if ATTENTION:
-        free = score > -CAP
-        if SHARED:
-            free &= i != j
-        tl.store(pair_ptr + 1, tl.where(free, _hold(-w.to(tl.float64) * to_w), 0.0), there)
-
-
-@triton.jit
-def _feature_gradient(x, time, stretch, space, timed, beta):
-    """Gradient in a feature x ``(A,)`` of Σ scale·d_L² from Σ scale·s y and Σ scale·T; and 4·(time·Σ − space·Σ)."""
-    length = tl.sqrt(tl.sum(x * x, 0))
-    own = (1 / tl.maximum(length, TINY)) * x
-    along = tl.sum(space * own, 0)
-    sine = stretch * length  # √β sinh r
-    radial = 2 / tl.sqrt(beta) * (sine * timed - time * along)
-    return (radial + 2 * stretch * along) * own - 2 * stretch * space, 4 * (time * timed - sine * along)
-
-
-@triton.jit
-def _store_feature(
-    grad_ptr, beta_share_ptr, x_ptr, polar_ptr, node, f, space, timed, scaled, beta,
-    A: tl.constexpr, ROLE: tl.constexpr, ADD: tl.constexpr,
-):  # fmt: skip
-    """Gradient in an attention feature, and its share of that in β.
-
-    d_L² is homogeneous in (x, y, √β), so 2β ∂d²/∂β = 2d² − x·∂d²/∂x − y·∂d²/∂y; the rows take 2 Σ scale·d², a node that
-    is row and column at once has met every entry twice.
-    """
-    x = tl.load(x_ptr + node * A + f, f < A, 0.0).to(tl.float64)
-    time, stretch = tl.load(polar_ptr + 2 * node), tl.load(polar_ptr + 2 * node + 1)
-    grad, twice = _feature_gradient(x, time, stretch, space, timed, beta)
-    share = -tl.sum(grad * x, 0)
-    if ROLE == "row":
-        share += twice - 4 * beta * scaled
-    if ROLE == "both":
-        share += twice / 2 - 2 * beta * scaled
-    tl.store(beta_share_ptr + 2 * node + 1, share)
-    if ADD:
-        grad += tl.load(grad_ptr + node * A + f, f < A, 0.0)
-    tl.store(grad_ptr + node * A + f, _hold(grad), f < A)
-
-
-@triton.jit(do_not_specialize=["num", "others", "entries", "in_hubs"])
-def pull_features(
-    x_ptr, polar_ptr, y_ptr, other_polar_ptr, beta_ptr, pair_ptr, piece_ptr, other_ptr, entry_ptr,
-    grad_ptr, beta_share_ptr, part_ptr, part_state_ptr, num, others, entries, in_hubs,
-    INDEX: tl.constexpr, A: tl.constexpr, ROLE: tl.constexpr, ADD: tl.constexpr,
-    BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
-):  # fmt: skip
-    """Gradient in the attention feature of one row, column, or node that is both, and its share of that in β."""
-    piece, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    node = m * num + tl.load(piece_ptr + 3 * piece).to(tl.int64)
-    start, stop = tl.load(piece_ptr + 3 * piece + 1), tl.load(piece_ptr + 3 * piece + 2)
-    y_ptr += m * others * A
-    other_polar_ptr += m * others * 2
-    pair_ptr += m * entries * 2
-    e, f = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_A)
-    space = tl.zeros([BLOCK_A], tl.float64)
-    times, scales = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
-    for at in range(start, stop, BLOCK_E):
-        there = at + e < stop
-        j = tl.load(other_ptr + at + e, there, 0).to(INDEX)
-        y = _vectors(y_ptr, j, there, f, A)
-        scale = tl.zeros([BLOCK_E], tl.float64)
-        if ROLE != "column":
-            scale += tl.load(pair_ptr + 2 * (at + e).to(tl.int64) + 1, there, 0.0)
-        if ROLE != "row":
-            scale += tl.load(pair_ptr + 2 * tl.load(entry_ptr + at + e, there, 0).to(tl.int64) + 1, there, 0.0)
-        space += tl.sum((scale * tl.load(other_polar_ptr + 2 * j + 1, there, 0.0))[:, None] * y, 0)
-        times += scale * tl.load(other_polar_ptr + 2 * j, there, 0.0)
-        scales += scale
-    timed, scaled = tl.sum(times, 0), tl.sum(scales, 0)
-    if piece < in_hubs:
-        slot = m * in_hubs + piece
-        tl.store(part_ptr + slot * A + f, space, f < A)
-        tl.store(part_state_ptr + slot * 2, timed)
-        tl.store(part_state_ptr + slot * 2 + 1, scaled)
-    else:
-        beta = tl.load(beta_ptr + m).to(tl.float64)
-        _store_feature(grad_ptr, beta_share_ptr, x_ptr, polar_ptr, node, f, space, timed, scaled, beta, A, ROLE, ADD)
-
-
-@triton.jit(do_not_specialize=["num", "in_hubs"])
-def merge_features(
-    part_ptr, part_state_ptr, hub_ptr, x_ptr, polar_ptr, beta_ptr, grad_ptr, beta_share_ptr, num, in_hubs,
-    A: tl.constexpr, ROLE: tl.constexpr, ADD: tl.constexpr, BLOCK_A: tl.constexpr,
-):  # fmt: skip
-    """The same for a row or column in several pieces."""
-    hub, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    f = tl.arange(0, BLOCK_A)
-    space = tl.zeros([BLOCK_A], tl.float64)
-    timed, scaled = tl.zeros([], tl.float64), tl.zeros([], tl.float64)
-    for piece in range(tl.load(hub_ptr + 3 * hub + 1), tl.load(hub_ptr + 3 * hub + 2)):
-        slot = m * in_hubs + piece
-        space += tl.load(part_ptr + slot * A + f, f < A, 0.0)
-        timed += tl.load(part_state_ptr + slot * 2)
-        scaled += tl.load(part_state_ptr + slot * 2 + 1)
-    node = m * num + tl.load(hub_ptr + 3 * hub).to(tl.int64)
-    beta = tl.load(beta_ptr + m).to(tl.float64)
-    _store_feature(grad_ptr, beta_share_ptr, x_ptr, polar_ptr, node, f, space, timed, scaled, beta, A, ROLE, ADD)
-
-
-@triton.jit
-def _store_point(grad_ptr, beta_share_ptr, u_ptr, point_ptr, column, c, pulled, weight, root, D: tl.constexpr):
-    """Gradient in a point, and its share of that in β, from Σ w q and Σ w ∂L/∂g."""
-    u = tl.load(u_ptr + column * D + c, c < D, 0.0).to(tl.float64)
-    stretch, s = tl.load(point_ptr + 4 * column), tl.load(point_ptr + 4 * column + 1)
-    length = tl.load(point_ptr + 4 * column + 3)
-    own = (1 / tl.maximum(length, TINY)) * u
-    along = tl.sum(pulled * own, 0)
-    to_r = along * tl.sqrt(1 + s * s) + weight * s
-    tl.store(grad_ptr + column * D + c, _hold((to_r / root - stretch * along) * own + stretch * pulled), c < D)
-    tl.store(beta_share_ptr + column * 2, -to_r * tl.minimum(length / root, CUT))
-
-
-@triton.jit(do_not_specialize=["rows", "cols", "entries", "in_hubs"])
-def pull_points(
-    u_ptr, point_ptr, beta_ptr, q_ptr, to_gap_ptr, pair_ptr, piece_ptr, row_ptr, entry_ptr,
-    grad_ptr, beta_share_ptr, part_ptr, part_state_ptr, rows, cols, entries, in_hubs,
-    INDEX: tl.constexpr, D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
-    """Gradient in the point of one column, and its share of that in β."""
-    piece, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    column = m * cols + tl.load(piece_ptr + 3 * piece).to(tl.int64)
-    start, stop = tl.load(piece_ptr + 3 * piece + 1), tl.load(piece_ptr + 3 * piece + 2)
-    q_ptr += m * rows * D
-    to_gap_ptr += m * rows
-    pair_ptr += m * entries * 2
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
-    pulled = tl.zeros([BLOCK_D], tl.float64)
-    weights = tl.zeros([BLOCK_E], tl.float64)
-    for at in range(start, stop, BLOCK_E):
-        there = at + e < stop
-        i = tl.load(row_ptr + at + e, there, 0).to(INDEX)
-        q = _vectors(q_ptr, i, there, c, D)
-        entry = tl.load(entry_ptr + at + e, there, 0).to(tl.int64)
-        w = tl.load(pair_ptr + 2 * entry, there, 0.0).to(tl.float64)
-        pulled += tl.sum(w[:, None] * q, 0)
-        weights += w * tl.load(to_gap_ptr + i, there, 0.0)
-    weight = tl.sum(weights, 0)
-    if piece < in_hubs:
-        slot = m * in_hubs + piece
-        tl.store(part_ptr + slot * D + c, pulled, c < D)
-        tl.store(part_state_ptr + slot, weight)
-    else:
-        root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-        _store_point(grad_ptr, beta_share_ptr, u_ptr, point_ptr, column, c, pulled, weight, root, D)
-
-
-@triton.jit(do_not_specialize=["cols", "in_hubs"])
-def merge_points(
-    part_ptr, part_state_ptr, hub_ptr, u_ptr, point_ptr, beta_ptr, grad_ptr, beta_share_ptr, cols, in_hubs,
-    D: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
-    """The same for a column in several pieces."""
-    hub, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    c = tl.arange(0, BLOCK_D)
-    pulled, weight = tl.zeros([BLOCK_D], tl.float64), tl.zeros([], tl.float64)
-    for piece in range(tl.load(hub_ptr + 3 * hub + 1), tl.load(hub_ptr + 3 * hub + 2)):
-        slot = m * in_hubs + piece
-        pulled += tl.load(part_ptr + slot * D + c, c < D, 0.0)
-        weight += tl.load(part_state_ptr + slot)
-    column = m * cols + tl.load(hub_ptr + 3 * hub).to(tl.int64)
-    root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-    _store_point(grad_ptr, beta_share_ptr, u_ptr, point_ptr, column, c, pulled, weight, root, D)
