@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hyperboloid.errors import InputError
-
 from .options import DataDir, Device, Features, GraphArgument, Json, Labels, Task, Weight
-from .sweep import new_folder, parse_time, show_models
+from .sweep import chosen_folder, parse_time, show_models
 
 if TYPE_CHECKING:
     from hyperboloid.analysis.advise import Advice
@@ -33,10 +31,7 @@ def command(
 ) -> None:
     """Say whether hyperbolic space helps on a graph, and which model and dimension to use."""
     seconds = parse_time(budget)
-    if out is None:
-        if resume:
-            raise InputError("Resuming needs the folder: give it by --out.")
-        out = new_folder("advise", Path(graph).stem, task)
+    out = chosen_folder(out, resume, "advise", graph, task)
 
     from hyperboloid.analysis.advise import advise
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -49,7 +49,7 @@ def command(
         draw_hyperbolicity(found, loaded.name, out)
         typer.echo(f"Picture: {out}")
     if as_json:
-        typer.echo(json.dumps({"graph": graph, **_numbers(found), "seed": seed, "seconds": seconds, "notes": notes}))
+        typer.echo(json.dumps({"graph": graph, **found.as_json(), "seed": seed, "seconds": seconds, "notes": notes}))
 
 
 def _notes(graph: Graph, found: Hyperbolicity) -> list[str]:
@@ -80,20 +80,3 @@ def _show(found: Hyperbolicity, notes: list[str]) -> None:
     typer.echo(f"2 δ_worst/diameter = {found.delta_relative:.3f}, diameter {found.diameter}")
     shares = (f"{k / 2:g}: {100 * count / found.quadruples:.3g}" for k, count in enumerate(found.counts))
     typer.echo(f"Share of the quadruples by δ⁺, in %: {', '.join(shares)}")
-
-
-def _numbers(found: Hyperbolicity) -> dict[str, Any]:
-    return {
-        "nodes": found.nodes,
-        "graph_nodes": found.graph_nodes,
-        "components": found.components,
-        "delta_avg": found.delta_avg,
-        "delta_avg_ci": list(found.delta_avg_ci),
-        "delta_avg_half_width": found.delta_avg_half_width,
-        "delta_worst": found.delta_worst,
-        "delta_worst_exact": found.delta_worst_exact,
-        "delta_relative": found.delta_relative,
-        "diameter": found.diameter,
-        "quadruples": found.quadruples,
-        "counts": found.counts,
-    }

@@ -66,10 +66,7 @@ def command(
     if epochs is not None:
         settings["epochs"] = epochs
     seconds = math.inf if budget is None else parse_time(budget)
-    if out is None:
-        if resume:
-            raise InputError("Resuming needs the folder: give it by --out.")
-        out = new_folder("sweep", Path(graph).stem, task)
+    out = chosen_folder(out, resume, "sweep", graph, task)
 
     from hyperboloid.training.sweep import sweep
 
@@ -116,10 +113,14 @@ def parse_time(text: str) -> float:
     return float(match[1]) * {"s": 1, "m": 60, "h": 3600}[match[2]]
 
 
-def new_folder(kind: str, stem: str, task: str) -> Path:
-    """A folder below ``runs`` that is not there yet."""
+def chosen_folder(out: Path | None, resume: bool, kind: str, graph: str, task: str) -> Path:
+    """The folder that was asked for, or one below ``runs`` that is not there yet."""
+    if out is not None:
+        return out
+    if resume:
+        raise InputError("Resuming needs the folder: give it by --out.")
     number = 1
-    while (path := Path("runs") / f"{kind}-{stem}-{task}{'' if number == 1 else f'-{number}'}").exists():
+    while (path := Path("runs") / f"{kind}-{Path(graph).stem}-{task}{'' if number == 1 else f'-{number}'}").exists():
         number += 1
     return path
 

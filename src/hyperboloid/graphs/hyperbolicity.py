@@ -6,10 +6,11 @@ quadruples of a tree. δ_avg is its mean over all quadruples, δ_worst its maxim
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -79,6 +80,11 @@ class Hyperbolicity:
     def quadruples(self) -> int:
         """How many were looked at for δ_avg."""
         return sum(self.counts)
+
+    def as_json(self) -> dict[str, Any]:
+        """Everything, in types that JSON has."""
+        derived = {"delta_avg_ci": list(self.delta_avg_ci), "delta_relative": self.delta_relative}
+        return {**dataclasses.asdict(self), **derived, "quadruples": self.quadruples}
 
 
 def hyperbolicity(

@@ -101,19 +101,8 @@ class Delta(FigureExperiment):
         graph = load_graph(wanted["graph"], data_dir=asked.data_dir)
         found = hyperbolicity(graph, **wanted["protocol"], watch=say)
         return {
-            "nodes": found.nodes,
-            "graph_nodes": found.graph_nodes,
-            "components": found.components,
+            **found.as_json(),
             "paper_mean": printed_tables()["delta_avg"][wanted["dataset"]],
-            "delta_avg": found.delta_avg,
-            "delta_avg_ci": list(found.delta_avg_ci),
-            "delta_avg_half_width": found.delta_avg_half_width,
-            "delta_worst": found.delta_worst,
-            "delta_worst_exact": found.delta_worst_exact,
-            "delta_relative": found.delta_relative,
-            "diameter": found.diameter,
-            "quadruples": found.quadruples,
-            "counts": found.counts,
             "device": f"{cores()} CPU cores",
         }
 
