@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.func import vmap
 
+from hyperboloid.errors import InputError
 from hyperboloid.geometry import Lorentz
 from hyperboloid.kernels import Adjacency, lorentz_aggregate, lorentz_attention
 
@@ -37,15 +38,15 @@ def neighbours(adj, i):
     return [e for e in range(adj.row.numel()) if adj.row[e] == i]
 
 
-def reference_attention(query, key, adj, beta, keep=None):
-    """Softmax over each row's kept entries of −d_L² = 2β + 2⟨x, y⟩_L (Eq. 17, 19, 20)."""
+def reference_attention(query, key, adj, beta, keep=None, cap=math.inf):
+    """Softmax over each row's kept entries of −d_L² = 2β + 2⟨x, y⟩_L (Eq. 17, 19, 20), none below −cap."""
     alpha = [torch.zeros((), dtype=key.dtype)] * adj.row.numel()
     for i in range(adj.num_rows):
         kept = [e for e in neighbours(adj, i) if keep is None or keep[e]]
         if kept:
             x = to_point(query[i], beta)
             scores = [2 * beta + 2 * inner(x, to_point(key[adj.col[e]], beta)) for e in kept]
-            for e, a in zip(kept, torch.stack(scores).softmax(0), strict=True):
+            for e, a in zip(kept, torch.stack(scores).clamp(min=-cap).softmax(0), strict=True):
                 alpha[e] = a
     return torch.stack(alpha)
 
@@ -155,6 +156,25 @@ def test_renaming_the_nodes_renames_the_result():
 
     out, renamed = layer(u, att, on(edges), beta), layer(renamed_u, renamed_att, on(name[edges]), beta)
     torch.testing.assert_close(renamed[name], out, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("beta", BETAS)
+def test_attention_may_have_a_cap(beta):
+    """As in the code published with the paper: d_L² counts up to 1, so no weight is below 1/e of the largest."""
+    adj, beta = random_graph(), torch.tensor(beta, dtype=torch.float64)
+    att = beta.sqrt() * normal(9, 3, seed=2, scale=0.3)
+    mine, theirs = att.clone().requires_grad_(), att.clone().requires_grad_()
+    alpha = lorentz_attention(mine, mine, adj, beta, cap=1.0)
+    expected = reference_attention(theirs, theirs, adj, beta, cap=1.0)
+    torch.testing.assert_close(alpha, expected)
+    probe = normal(adj.row.numel(), seed=5)
+    gradients = [torch.autograd.grad((a * probe).sum(), x)[0] for a, x in ((alpha, mine), (expected, theirs))]
+    torch.testing.assert_close(*gradients)
+    for i in range(9):
+        row = alpha[adj.row == i]
+        assert row.min() >= math.exp(-1) * row.max() * (1 - 1e-12)
+    with pytest.raises(InputError, match="must be positive, not 0"):
+        lorentz_attention(att, att, adj, beta, cap=0)
 
 
 # ---- dropped neighbours

@@ -43,13 +43,14 @@ def draw(*shape, seed, scale=1.0):
     return (scale / shape[-1] ** 0.5 * t).float() if len(shape) > 1 else t.float()
 
 
-def results(adj, u, beta, weight=None, query=None, key=None, keep=None, dtype=torch.float32, exact=False):
+def results(adj, u, beta, weight=None, query=None, key=None, keep=None, cap=None, dtype=torch.float32, exact=False):
     """Output and gradients in u, β, weight, query and key, as far as they are given."""
     given = {"u": u, "beta": beta, "weight": weight, "query": query, "key": key}
     given = {k: t.detach().to(dtype).requires_grad_() for k, t in given.items() if t is not None}
     attention = None if key is None else (given.get("query", given["key"]), given["key"])
     with use_backend("reference") if exact else use_backend_as_it_is():
-        out = lorentz_aggregate(given["u"], adj, given["beta"], given.get("weight"), attention=attention, keep=keep)
+        options = {"attention": attention, "keep": keep, "cap": cap}
+        out = lorentz_aggregate(given["u"], adj, given["beta"], given.get("weight"), **options)
         probe = torch.linspace(-1, 1, out.numel(), dtype=dtype).view(out.shape)
         gradients = torch.autograd.grad((out * probe).sum(), list(given.values()))
     return dict(zip(["out", *given], [out.detach(), *gradients], strict=True))
@@ -86,6 +87,16 @@ def test_attention_weights_and_dropped_entries(weighted, dropped, shared, symmet
     keep = torch.rand(adj.row.numel(), generator=entries) > 0.4 if dropped else None
     query = None if shared else draw(12, 3, seed=4)
     assert_right(adj, draw(12, 5, seed=1), torch.tensor(1.3), weight, query, draw(12, 3, seed=2), keep)
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("shared", [True, False])
+def test_attention_with_a_cap(shared, symmetric):
+    query, key = None if shared else draw(12, 3, seed=4, scale=2), draw(12, 3, seed=2, scale=2)
+    adj = graph(symmetric=symmetric)
+    square = Lorentz(1.3).normal.lorentz_sqdist((key if shared else query)[adj.row], key[adj.col])
+    assert 0.2 < (square < 1).float().mean() < 0.8  # some are below it, some above
+    assert_right(adj, draw(12, 5, seed=1), torch.tensor(1.3), query=query, key=key, cap=1.0)
 
 
 @pytest.mark.parametrize("weighted", [True, False])
@@ -209,7 +220,7 @@ def test_the_operator_keeps_torchs_contracts(backend):
     tensors = [draw(1, 12, 4, seed=1), None, draw(1, 12, 3, seed=2), torch.ones(1)]
     tensors = [t if t is None else t.requires_grad_() for t in tensors]
     weight = torch.rand(1, adj.row.numel(), requires_grad=True)
-    arguments = (*tensors, weight, None, _flat(adj.index), adj.index.symmetric, adj.index.looped)
+    arguments = (*tensors, weight, None, _flat(adj.index), adj.index.symmetric, adj.index.looped, 1e30)
     torch.library.opcheck(aggregate, arguments)
 
 

@@ -249,7 +249,7 @@ def test_label():
 def line_of(model="gcn", **more):
     cell = disease(model)[0]
     base = {"experiment": "node", "dataset": "disease", "task": "node", "model": model, "dim": 8, "split": 0}
-    scores = {"test_mean": cell.paper_mean, "test_std": 0.01, "runs": 10, "settings": {}, "protocol": {}}
+    scores = {"test_mean": cell.paper_mean, "test_std": 0.01, "runs": 10, "grid": 256, "settings": {}, "protocol": {}}
     return base | scores | more
 
 
@@ -281,6 +281,7 @@ def test_a_last_line_without_its_newline_is_kept(tmp_path):
         (json.dumps(line_of(test_mean="high")), "its numbers are missing or not finite"),
         (json.dumps(line_of(test_mean=math.nan)), "its numbers are missing or not finite"),
         (json.dumps(line_of(runs=0)), "its numbers are missing or not finite"),
+        (json.dumps(line_of(grid=None)), "does not say how large its grid was"),
         (json.dumps(line_of(dim=9)), "belongs to no cell of the paper: disease node gcn 9"),
         (json.dumps(line_of(dim=[8])), "belongs to no cell of the paper"),
     ],

@@ -168,7 +168,7 @@ def test_distortion_takes_the_settings_of_the_nearest_dimension(tmp_path):
     assert (shipped.dim, shipped.epochs, source) == (64, 7, "shipped")
     common = {"task": "link", "model": "gcn", "dataset": "disease", "test_mean": 0.5, "test_std": 0.1, "runs": 3}
     lines = [
-        common | {"dim": dim, "split": split, "protocol": {}, "settings": {"dim": dim, "lr": lr}}
+        common | {"dim": dim, "split": split, "protocol": {}, "grid": 256, "settings": {"dim": dim, "lr": lr}}
         for dim, split, lr in ((8, 0, 0.1), (32, 0, 0.2), (64, "0-9", 0.3))
     ]
     (tmp_path / "link.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -181,7 +181,7 @@ def test_distortion_takes_the_settings_of_the_nearest_dimension(tmp_path):
 
 def test_a_variant_takes_the_settings_of_its_architecture(tmp_path):
     line = {"task": "link", "model": "lgcn", "dataset": "disease", "dim": 16, "test_mean": 0.5, "test_std": 0.1}
-    line |= {"runs": 3, "split": 0, "protocol": {}, "settings": {"dim": 16, "lr": 0.2}}
+    line |= {"runs": 3, "split": 0, "protocol": {}, "grid": 256, "settings": {"dim": 16, "lr": 0.2}}
     (tmp_path / "link.jsonl").write_text(json.dumps(line) + "\n")
     found, source = link_settings("lgcn_f", "disease", "disease_lp", 64, Asked(tmp_path))
     assert (found.dim, found.lr, found.mean, source) == (64, 0.2, "frechet", "link d=16")

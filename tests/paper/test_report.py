@@ -22,6 +22,9 @@ MEANS = {"lgcn": 0.90, "hgcn": 0.88, "kgcn": 0.87, "hat": 0.86, "gcn": 0.85, "ga
 def line(cell, mean, **more):
     what = {name: getattr(cell, name) for name in ("experiment", "dataset", "task", "model", "dim")}
     scores = {"test_mean": mean, "test_std": 0.01, "runs": 10, "val_mean": mean, "tried": 256, "seconds": 60.0}
+    # LGCN has two distances for links, and two forms of attention for nodes
+    ways = 2 if cell.model.startswith("lgcn") and (cell.task == "link" or "no_att" not in cell.model) else 1
+    scores["grid"] = ways * (480 if cell.task == "link" else 256)
     return what | scores | {"split": 0, "settings": {}, "protocol": PROTOCOL, "device": "H200", "commit": "abc"} | more
 
 
@@ -175,9 +178,9 @@ def test_nothing_measured_is_said(written):
 def test_other_graphs_splits_and_protocols_are_marked(written):
     node = cells("node", datasets=["disease"], dims=[8], models=["lgcn"])[0]
     usa = cells("node", datasets=["usa"], dims=[8], models=["lgcn"])[0]
-    part = PROTOCOL | {"tries": 8}
+    part = {"protocol": PROTOCOL | {"tries": 8}, "grid": 8}
     ten = line(usa, 0.55, split="0-9", runs=100)
-    _, page = written([line(node, 0.83), line(usa, 0.52, protocol=part), ten])
+    _, page = written([line(node, 0.83), line(usa, 0.52, **part), ten])
     assert "**disease** (δ = 0.00; measured on `disease`, which is generated: not comparable)" in page
     assert "| lgcn | **83.0 ± 1.0** (82.9 ± 1.2) | –" in page  # no difference, no mark
     assert "| lgcn | **52.0 ± 1.0**† (51.6 ± 1.1) +0.4 ≈ | –" in page
@@ -188,9 +191,10 @@ def test_other_graphs_splits_and_protocols_are_marked(written):
 
 def test_the_widest_search_counts():
     usa = cells("node", datasets=["usa"], dims=[8], models=["lgcn"])[0]
-    part, whole = line(usa, 0.5, protocol=PROTOCOL | {"tries": 8}), line(usa, 0.6)
+    part, whole = line(usa, 0.5, protocol=PROTOCOL | {"tries": 8}, grid=8), line(usa, 0.6)
     later = line(usa, 0.7)
-    for lines, mean in (([part, whole], 0.6), ([whole, part], 0.6), ([whole, later], 0.7)):
+    older = line(usa, 0.8, grid=256)
+    for lines, mean in (([part, whole], 0.6), ([whole, part], 0.6), ([whole, later], 0.7), ([whole, older], 0.6)):
         assert [one["test_mean"] for one in chosen_lines(lines, 0)] == [mean]
 
 

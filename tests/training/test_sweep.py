@@ -32,20 +32,27 @@ def lines(folder):
 
 def test_the_grid_is_the_paper_s():
     link = grid("gcn", "link", "cora", dim=8)
-    assert len(link) == 256
+    of_paper = 4 * 8 * 8
+    # p applies to weights or to features, which is the same where it is 0
+    assert len(link) == len(set(link)) == 2 * of_paper - 4 * 8
     assert {s.lr for s in link} == {0.01, 0.008, 0.005, 0.001}
-    assert all(s.dim == 8 and s.dropout == s.att_dropout == 0 for s in link)
-    assert {s.drop_connect for s in link} == {k / 10 for k in range(8)}
+    assert all(s.dim == 8 and s.att_dropout == 0 and 0 in (s.dropout, s.drop_connect) for s in link)
+    assert {s.drop_connect for s in link} == {s.dropout for s in link} == {k / 10 for k in range(8)}
     node = grid("hgcn", "node", "cora", dim=8)
+    assert len(node) == of_paper
     assert all(s.drop_connect == 0 and s.dropout == s.att_dropout for s in node)
     both = grid("lgcn", "link", "cora", dim=8)
-    assert len(both) == 512
+    assert len(both) == 2 * len(link)
     assert {s.distance for s in both} == {"intrinsic", "lorentz"}
+    bounded = grid("lgcn", "node", "cora", dim=8)
+    assert len(bounded) == 2 * of_paper
+    assert {s.att_cap for s in bounded} == {None, 1.0}
+    assert len(grid("lgcn_no_att", "node", "cora", dim=8)) == of_paper
     assert all(not s.train_beta for s in grid("lgcn_no_beta", "link", "cora", dim=8))
 
 
 def test_given_settings_leave_no_duplicates():
-    settings = grid("gcn", "link", "cora", dim=8, lr=0.02, drop_connect=0.1)
+    settings = grid("gcn", "link", "cora", dim=8, lr=0.02, drop_connect=0.1, dropout=0.0)
     assert len(settings) == len(set(settings)) == 8
     assert {s.weight_decay for s in settings} == {0.0, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001}
     assert [s.lr for s in grid("poincare_emb", "link", "cora", dim=8, lr=0.02)] == [0.02]
@@ -76,10 +83,11 @@ def test_a_model_that_only_fails_is_left_out(tmp_path):
 
 def test_a_part_of_the_grid_is_the_same_for_every_model():
     def points(model):
-        return {(s.lr, s.drop_connect, s.weight_decay) for s in grid(model, "link", "usa", 20, dim=8)}
+        settings = grid(model, "link", "usa", 20, dim=8)
+        return [(s.lr, s.drop_connect, s.dropout, s.weight_decay) for s in settings]
 
-    assert len(points("gcn")) == 20
-    assert points("gcn") == points("lgcn") == points("hat")
+    assert len(set(points("gcn"))) == 20
+    assert points("gcn") == points("gat") == points("hat")
 
 
 def test_stages_seeds_and_the_test(tmp_path):

@@ -47,13 +47,13 @@ def _numbers(adj: Adjacency, d: int, device: torch.device, seconds: float) -> li
         from hyperboloid.kernels import cpu_fused as backend  # type: ignore[no-redef]
 
     u, index = random_features(adj.num_cols, d, device).unsqueeze(0), adj.index
-    key, grad, beta = 0.3 * u, u.flip(1).contiguous(), torch.ones(1, device=device)
-    _, *needed = backend.aggregate(u, None, key, beta, None, None, index)
+    key, grad, beta, cap = 0.3 * u, u.flip(1).contiguous(), torch.ones(1, device=device), 1e30
+    _, *needed = backend.aggregate(u, None, key, beta, None, None, index, cap)
     read = torch.empty(COPIED if device.type == "cuda" else 64 * adj.num_cols, device=device)
     written = torch.empty_like(read)
     calls = {
-        FORWARD: lambda: backend.aggregate(u, None, key, beta, None, None, index),
-        BACKWARD: lambda: backend.aggregate_backward(grad, u, None, key, beta, None, None, index, needed, False),
+        FORWARD: lambda: backend.aggregate(u, None, key, beta, None, None, index, cap),
+        BACKWARD: lambda: backend.aggregate_backward(grad, u, None, key, beta, None, None, index, cap, needed, False),
         BANDWIDTH: lambda: written.copy_(read),
     }
     times = timed(calls, device, seconds)

@@ -56,7 +56,7 @@ def run(
     seeds: Annotated[
         int | None, _cells_option(help="Fresh initialisations.", show_default="10 for tables, zinc 1, else 3 to 10")
     ] = None,
-    tries: Annotated[int | None, _cells_option(help="Settings to try.", show_default="the whole grid of 256")] = None,
+    tries: Annotated[int | None, _cells_option(help="Settings to try.", show_default="the whole grid")] = None,
     halving: Annotated[bool, _cells_option(help="Stop the worse half of a search now and then.")] = True,
     epochs: Annotated[
         int | None, _cells_option(help="At most so many epochs.", show_default="2000, for zinc 300")

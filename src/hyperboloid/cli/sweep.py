@@ -38,9 +38,7 @@ def command(
     dim: Annotated[int, typer.Option(help="Width of the embeddings.")] = 16,
     seeds: Annotated[int, typer.Option(help="Fresh initialisations for the test.")] = 5,
     split: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
-    tries: Annotated[
-        int | None, typer.Option(help="Settings per model and distance.", show_default="the grid of 256")
-    ] = None,
+    tries: Annotated[int | None, typer.Option(help="Settings per model.", show_default="the whole grid")] = None,
     grid: Annotated[
         Path | None,
         typer.Option(help='JSON file with values to try instead, like {"lr": [0.01, 0.001], "dropout": [0, 0.5]}.'),

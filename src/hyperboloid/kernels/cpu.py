@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from hyperboloid.geometry.numerics import max_chord, rcoth_minus_1
+from hyperboloid.geometry.numerics import rcoth_minus_1
 
 from . import cpu_loops as loops
 from . import cpu_tangent, reference
@@ -159,10 +159,10 @@ def _points(target: Tensor, u: Tensor, beta: Tensor) -> tuple[tuple[Any, ...], f
 
 
 def lorentz_attention(
-    query: Tensor, key: Tensor, adj: Adjacency, beta: Tensor, *, keep: Tensor | None = None
+    query: Tensor, key: Tensor, adj: Adjacency, beta: Tensor, keep: Tensor | None, cap: float
 ) -> Tensor:
     """See :func:`hyperboloid.kernels.lorentz_attention`."""
-    alpha: Tensor = _Attention.apply(query, key, beta, keep, adj, max_chord(query.dtype) ** 2)[0]
+    alpha: Tensor = _Attention.apply(query, key, beta, keep, adj, cap)[0]
     return alpha
 
 

@@ -8,13 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hyperboloid.geometry.numerics import max_chord
-
 from . import cpu_fused_loops as loops
 from .adjacency import Index, Side
 from .threads import over_rows
-
-CAP = max_chord(torch.float32) ** 2
 
 
 def _array(t: Tensor | None, m: int, like: Tensor, dim: int) -> Any:
@@ -48,7 +44,7 @@ def _polar(loop: Any, t: Tensor, beta: Tensor, count: int) -> Tensor:
 
 def aggregate(
     u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Tensor | None, keep: Tensor | None,
-    index: Index,
+    index: Index, cap: float,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """See :func:`hyperboloid.kernels.fused.aggregate`."""
     models, _, d = u.shape
@@ -69,7 +65,7 @@ def aggregate(
         over_rows(
             loops.centroids, ptr, width, _array(u, m, u, 2), points[m].numpy(), _array(ends[0], m, u, 2),
             ends[1][m].numpy(), _array(key, m, u, 2), key_polar[m].numpy(), float(beta[m]), _array(weight, m, u, 1),
-            _array(keep, m, _BOOL, 1), ptr, col, CAP, query is None, out[m].numpy(), space[m].numpy(), state[m].numpy(),
+            _array(keep, m, _BOOL, 1), ptr, col, cap, query is None, out[m].numpy(), space[m].numpy(), state[m].numpy(),
             score[m].numpy(),
         )  # fmt: skip
     return out, space, state, score, points, key_polar, query_polar
@@ -80,7 +76,7 @@ _BOOL = torch.empty(0, dtype=torch.bool)
 
 def aggregate_backward(
     grad: Tensor, u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Tensor | None,
-    keep: Tensor | None, index: Index, needed: list[Tensor], to_weight: bool,
+    keep: Tensor | None, index: Index, cap: float, needed: list[Tensor], to_weight: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """See :func:`hyperboloid.kernels.fused.aggregate_backward`."""
     rows, columns = _sides(index)
@@ -100,7 +96,7 @@ def aggregate_backward(
         scale = np.empty(entries if key is not None else 0, np.float32)
         over_rows(
             loops.entry_gradients, rows[0], d, x, points, q, to_gap, state, score, _array(weight, m, u, 1),
-            _array(keep, m, _BOOL, 1), *rows, CAP, query is None, w, scale, grad_weight[m].numpy(),
+            _array(keep, m, _BOOL, 1), *rows, cap, query is None, w, scale, grad_weight[m].numpy(),
         )  # fmt: skip
         over_rows(
             loops.pull_points, columns[0], d, x, points, b, q, to_gap, w, *columns, entry, grad_u[m].numpy(), by_column

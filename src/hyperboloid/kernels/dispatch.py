@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hyperboloid.errors import InputError
+from hyperboloid.geometry.numerics import max_chord
 from hyperboloid.geometry.rows import Operation, RowKernel, offer
 
 from . import reference
@@ -85,8 +86,18 @@ def _row_kernel(operation: Operation, u: Tensor) -> RowKernel | None:
 offer(_row_kernel)
 
 
+def _cap(asked: float | None, t: Tensor) -> float:
+    """Where squared distances end: where it is asked for, and at the latest where t's numbers do."""
+    largest = max_chord(t.dtype) ** 2
+    if asked is None:
+        return largest
+    if not asked > 0:
+        raise InputError(f"the cap of attention must be positive, not {asked}.")
+    return min(asked, largest)
+
+
 def lorentz_attention(
-    query: Tensor, key: Tensor, adj: Adjacency, beta: Tensor, *, keep: Tensor | None = None
+    query: Tensor, key: Tensor, adj: Adjacency, beta: Tensor, *, keep: Tensor | None = None, cap: float | None = None
 ) -> Tensor:
     """Attention weights, softmax over each row of −d_L² (Eq. 19, 20).
 
@@ -96,11 +107,13 @@ def lorentz_attention(
         adj: the graph.
         beta: scalar.
         keep: which entries take part ``(E,)``; None for all.
+        cap: larger squared distances count as this one, so that no weight is below e^−cap of the largest; None for
+            the paper's formula.
 
     Returns:
         ``(E,)``, summing to 1 over every row that keeps an entry.
     """
-    out: Tensor = _implementation("lorentz_attention", query)(query, key, adj, beta, keep=keep)
+    out: Tensor = _implementation("lorentz_attention", query)(query, key, adj, beta, keep, _cap(cap, query))
     return out
 
 
@@ -112,6 +125,7 @@ def lorentz_aggregate(
     *,
     attention: tuple[Tensor, Tensor] | None = None,
     keep: Tensor | None = None,
+    cap: float | None = None,
 ) -> Tensor:
     """Centroid of every row's neighbours, with weights w_ij · softmax_j(−d_L²(a_i, a_j)) (Eq. 16, 19, 20).
 
@@ -125,6 +139,7 @@ def lorentz_aggregate(
         attention: attention features of the rows ``(num_rows, a)`` and of the columns ``(num_cols, a)``, normal
             coordinates, the same tensor twice if they are the same; None for no attention.
         keep: which entries take part ``(E,)``; None for all.
+        cap: of attention, see :func:`lorentz_attention`.
 
     Returns:
         Normal coordinates of the rows ``(num_rows, d)``; a row without weight gives the origin.
@@ -135,9 +150,9 @@ def lorentz_aggregate(
             query, key = attention
             attention = (key.float(),) * 2 if query is key else (query.float(), key.float())
     if _is_fused(u):
-        return fused_aggregate(u, adj, beta, weight, attention, keep)
+        return fused_aggregate(u, adj, beta, weight, attention, keep, _cap(cap, u))
     if attention is not None:
-        alpha = lorentz_attention(*attention, adj, beta, keep=keep)
+        alpha = lorentz_attention(*attention, adj, beta, keep=keep, cap=cap)
         weight = alpha if weight is None else alpha * weight
     else:
         weight = u.new_ones(adj.row.shape) if weight is None else weight

@@ -51,6 +51,7 @@ def aggregate(
     graph: list[Tensor],
     symmetric: bool,
     looped: bool,
+    cap: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Centroids ``(M, num_rows, d)``, and what the gradient needs.
 
@@ -66,10 +67,11 @@ def aggregate(
         weight: of the entries ``(M, E)``; None for equal ones.
         keep: which entries take part ``(M, E)``; None for all.
         graph, symmetric, looped: the graph's :class:`Index`.
+        cap: larger squared distances count as this one.
     """
     index = _unflat(graph, symmetric, looped)
     result: tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
-    result = _backend(u).aggregate(u, query, key, beta, weight, keep, index)
+    result = _backend(u).aggregate(u, query, key, beta, weight, keep, index, cap)
     return result
 
 
@@ -103,20 +105,21 @@ def aggregate_backward(
     graph: list[Tensor],
     symmetric: bool,
     looped: bool,
+    cap: float,
     needed: list[Tensor],
     to_weight: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Gradients in u, query, key, beta and weight, for that of the centroids; empty where there is nothing to tell."""
     index = _unflat(graph, symmetric, looped)
     result: tuple[Tensor, Tensor, Tensor, Tensor, Tensor]
-    result = _backend(u).aggregate_backward(grad, u, query, key, beta, weight, keep, index, needed, to_weight)
+    result = _backend(u).aggregate_backward(grad, u, query, key, beta, weight, keep, index, cap, needed, to_weight)
     return result
 
 
 @aggregate_backward.register_fake
 def _(
     grad: Tensor, u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Any, keep: Any,
-    graph: list[Tensor], symmetric: bool, looped: bool, needed: list[Tensor], to_weight: bool,
+    graph: list[Tensor], symmetric: bool, looped: bool, cap: float, needed: list[Tensor], to_weight: bool,
 ) -> Any:  # fmt: skip
     return (
         torch.empty_like(u),
@@ -128,7 +131,7 @@ def _(
 
 
 def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-    *tensors, graph, ctx.symmetric, ctx.looped = inputs
+    *tensors, graph, ctx.symmetric, ctx.looped, ctx.cap = inputs
     ctx.mark_non_differentiable(*output[1:])
     ctx.save_for_backward(*tensors, *graph, *output[1:])
 
@@ -137,8 +140,9 @@ def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
     saved = ctx.saved_tensors
     tensors, graph, needed = saved[:6], saved[6:-6], saved[-6:]
     to_weight = ctx.needs_input_grad[4]
-    gradients = aggregate_backward(grad, *tensors, list(graph), ctx.symmetric, ctx.looped, list(needed), to_weight)
-    return (*_known(gradients, tensors, to_weight), None, [None] * len(graph), None, None)
+    given = (list(graph), ctx.symmetric, ctx.looped, ctx.cap)
+    gradients = aggregate_backward(grad, *tensors, *given, list(needed), to_weight)
+    return (*_known(gradients, tensors, to_weight), None, [None] * len(graph), None, None, None)
 
 
 def _known(gradients: Any, tensors: Any, to_weight: bool) -> list[Tensor | None]:
@@ -167,12 +171,12 @@ def _(info: Any, in_dims: Any, *args: Any) -> Any:
 class _Aggregate(torch.autograd.Function):
     @staticmethod
     def forward(*args: Any) -> Any:
-        *tensors, adj = args
-        return _backend(tensors[0]).aggregate(*tensors, adj.index)
+        *tensors, adj, cap = args
+        return _backend(tensors[0]).aggregate(*tensors, adj.index, cap)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        *tensors, ctx.adj = inputs
+        *tensors, ctx.adj, ctx.cap = inputs
         ctx.mark_non_differentiable(*output[1:])
         ctx.save_for_backward(*tensors, *output[1:])
 
@@ -181,12 +185,12 @@ class _Aggregate(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         tensors, needed = ctx.saved_tensors[:6], list(ctx.saved_tensors[6:])
         to_weight = ctx.needs_input_grad[4]
-        gradients = _backend(grad).aggregate_backward(grad, *tensors, ctx.adj.index, needed, to_weight)
-        return (*_known(gradients, tensors, to_weight), None, None)
+        gradients = _backend(grad).aggregate_backward(grad, *tensors, ctx.adj.index, ctx.cap, needed, to_weight)
+        return (*_known(gradients, tensors, to_weight), None, None, None)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        outputs = _Aggregate.apply(*_moved(info.batch_size, in_dims, args[:6]), args[6])
+        outputs = _Aggregate.apply(*_moved(info.batch_size, in_dims, args[:6]), *args[6:])
         return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
 
 
@@ -197,6 +201,7 @@ def fused_aggregate(
     weight: Tensor | None,
     attention: tuple[Tensor, Tensor] | None,
     keep: Tensor | None,
+    cap: float,
 ) -> Tensor:
     """See :func:`hyperboloid.kernels.lorentz_aggregate`: the operator for a single model."""
     query, key = (None, None) if attention is None else attention
@@ -206,7 +211,7 @@ def fused_aggregate(
     out: Tensor
     if torch.compiler.is_compiling():
         index = adj.index
-        out = aggregate(*own, _flat(index), index.symmetric, index.looped)[0]
+        out = aggregate(*own, _flat(index), index.symmetric, index.looped, cap)[0]
     else:
-        out = _Aggregate.apply(*own, adj)[0]
+        out = _Aggregate.apply(*own, adj, cap)[0]
     return out.squeeze(0)

@@ -9,7 +9,6 @@ import torch
 import triton.language as tl
 from torch import Tensor
 
-from hyperboloid.geometry.numerics import max_chord
 from hyperboloid.geometry.rows import Gradients, RowKernel
 
 from . import gpu_aggregate as kernels
@@ -19,8 +18,6 @@ from .adjacency import Index, Side
 
 #: Most entries, or neighbours of a node, that a program takes at a time, and room for all their coordinates; measured.
 TAKEN, ENTRY_ROOM, PIECE_ROOM = 32, 2048, 512
-#: Squared distances are cut off here, as in `geometry`.
-CAP = max_chord(torch.float32) ** 2
 
 
 def _block(d: int) -> int:
@@ -131,7 +128,7 @@ class _Call:
 
 def aggregate(
     u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Tensor | None, keep: Tensor | None,
-    index: Index,
+    index: Index, cap: float,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """See :func:`hyperboloid.kernels.fused.aggregate`."""
     call = _Call(u, beta, weight, keep, index)
@@ -146,7 +143,7 @@ def aggregate(
             rows = query, query_polar = query, _polar(query, call.beta, 2)
         call.by_entries(
             kernels.scores, *rows, key, key_polar, call.beta, index.target, index.rows.other, score, *call.sizes,
-            CAP=CAP, SHARED=query is None, **call.widths("A", key.size(-1)),
+            CAP=cap, SHARED=query is None, **call.widths("A", key.size(-1)),
         )  # fmt: skip
 
     side, widths = index.rows, call.widths("D", call.d)
@@ -168,7 +165,7 @@ def aggregate(
 
 def aggregate_backward(
     grad: Tensor, u: Tensor, query: Tensor | None, key: Tensor | None, beta: Tensor, weight: Tensor | None,
-    keep: Tensor | None, index: Index, needed: list[Tensor], to_weight: bool,
+    keep: Tensor | None, index: Index, cap: float, needed: list[Tensor], to_weight: bool,
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """See :func:`hyperboloid.kernels.fused.aggregate_backward`."""
     call = _Call(u, beta, weight, keep, index)
@@ -182,7 +179,7 @@ def aggregate_backward(
     call.by_entries(
         backward.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target, index.rows.other,
         pair, grad_weight, *call.sizes, *call.steps,
-        CAP=CAP, ATTENTION=key is not None, GRAD_WEIGHT=to_weight, SHARED=query is None, **call.kind, **widths,
+        CAP=cap, ATTENTION=key is not None, GRAD_WEIGHT=to_weight, SHARED=query is None, **call.kind, **widths,
     )  # fmt: skip
 
     grad_query, grad_key = u.new_empty(0), u.new_empty(0)

@@ -19,11 +19,11 @@ from .adjacency import Adjacency
 
 
 def lorentz_attention(
-    query: Tensor, key: Tensor, adj: Adjacency, beta: Tensor, *, keep: Tensor | None = None
+    query: Tensor, key: Tensor, adj: Adjacency, beta: Tensor, keep: Tensor | None, cap: float
 ) -> Tensor:
     """See :func:`hyperboloid.kernels.lorentz_attention`."""
-    score = -Lorentz(beta).normal.lorentz_sqdist(query.index_select(0, adj.row), key.index_select(0, adj.col))
-    return row_softmax(score, adj, keep)
+    square = Lorentz(beta).normal.lorentz_sqdist(query.index_select(0, adj.row), key.index_select(0, adj.col))
+    return row_softmax(-square.clamp(max=cap), adj, keep)
 
 
 def row_softmax(score: Tensor, adj: Adjacency, keep: Tensor | None = None) -> Tensor:

@@ -39,6 +39,8 @@ class LGCNConv(HyperbolicConv):
         out_channels: width d of the output.
         attention: learn the weights; False aggregates with equal (or the given) weights.
         att_dim: rows of :math:`M_{att}`; ``out_channels`` by default, as in the paper.
+        att_cap: larger :math:`d_L^2` count as this one in Eq. 19, so that no neighbour weighs less than e^−cap of the
+            nearest. None is the paper's formula; 1 is what the code published with it does.
         mean: how neighbours are averaged, a name from :mod:`hyperboloid.nn.means`.
         bias: add b.
         drop_connect: probability of dropping an entry of W or :math:`M_{att}`.
@@ -52,6 +54,7 @@ class LGCNConv(HyperbolicConv):
         *,
         attention: bool = True,
         att_dim: int | None = None,
+        att_cap: float | None = None,
         mean: str = "centroid",
         bias: bool = True,
         drop_connect: float = 0.0,
@@ -60,6 +63,7 @@ class LGCNConv(HyperbolicConv):
         super().__init__(in_channels, out_channels, mean=mean, **common)
         check_probabilities(drop_connect=drop_connect)
         self.lin = TangentLinear(in_channels, out_channels, bias=bias, drop_connect=drop_connect)
+        self.att_cap = att_cap
         self.att: TangentLinear | None = None
         if attention:
             self.att = TangentLinear(
@@ -84,7 +88,7 @@ class LGCNConv(HyperbolicConv):
         """Attention by squared Lorentzian distance (Eq. 19, 20)."""
         if self.att is None:
             return super().weights(target, u, adj, beta, keep)
-        return lorentz_attention(*self._features(target, u), adj, beta, keep=keep)
+        return lorentz_attention(*self._features(target, u), adj, beta, keep=keep, cap=self.att_cap)
 
     def attend(
         self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, keep: Tensor | None, given: Tensor | None
@@ -93,7 +97,7 @@ class LGCNConv(HyperbolicConv):
         if self.mean != "centroid":
             return super().attend(target, u, adj, beta, keep, given)
         attention = None if self.att is None else self._features(target, u)
-        return lorentz_aggregate(u, adj, beta, given, attention=attention, keep=keep)
+        return lorentz_aggregate(u, adj, beta, given, attention=attention, keep=keep, cap=self.att_cap)
 
     def _features(self, target: Tensor, u: Tensor) -> tuple[Tensor, Tensor]:
         """Attention features a = u M_attᵀ of rows and columns."""
@@ -107,4 +111,4 @@ class LGCN(Network):
 
     conv = LGCNConv
     distances = ("intrinsic", "lorentz")
-    layer_settings = ("attention", "att_dim", "mean", "bias", "dropout", "att_dropout", "drop_connect")
+    layer_settings = ("attention", "att_dim", "att_cap", "mean", "bias", "dropout", "att_dropout", "drop_connect")

@@ -38,6 +38,7 @@ class ModelSettings:
             ``origin`` (in the tangent space of the origin); None for the model's own.
         heads: of the attention of ``gat``; they share ``dim`` among them.
         att_dim: width of the attention features; None for the layer's own.
+        att_cap: where LGCN's attention cuts squared distances off; None for nowhere, 1 as in its published code.
         beta: curvature −1/β to start from.
         train_beta: learn it.
         bias: add biases.
@@ -61,6 +62,7 @@ class ModelSettings:
     mean: str | None = one_of(None, "centroid", "frechet", "tangent", "origin")
     heads: int = ranged(1, 1)
     att_dim: int | None = ranged(None, 1)
+    att_cap: float | None = ranged(None, 1e-3)
     beta: float = ranged(1.0, 1e-3, 1e3)
     train_beta: bool = True
     bias: bool = True

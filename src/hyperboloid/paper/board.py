@@ -86,5 +86,4 @@ def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
 
 
 def _weight(line: Line) -> tuple[Any, ...]:
-    tries = line["protocol"].get("tries")
-    return tries is None, tries or 0, line["protocol"].get("epochs", 0), line["runs"]
+    return line["grid"], line["protocol"].get("epochs", 0), line["runs"]

@@ -189,8 +189,7 @@ def _jobs(asked: Sequence[Cell], splits: Sequence[int], masks: str | None) -> li
 
 def _measured(results: Path, protocol: RunProtocol) -> dict[tuple[Key, int | str], Line]:
     """Lines of this protocol, by cell and split; where there are several the last one."""
-    made = dataclasses.asdict(protocol)
-    return {(key_of(line), line["split"]): line for line in read_results(results) if line["protocol"] == made}
+    return {(key_of(line), line["split"]): line for line in read_results(results) if protocol.made(line)}
 
 
 def _measure(

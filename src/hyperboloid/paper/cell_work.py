@@ -8,9 +8,9 @@ import json
 import math
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from hyperboloid.training.checkpoint import write_json
 from hyperboloid.training.config import DTYPES, check_device
 from hyperboloid.training.journal import Journal
 from hyperboloid.training.many import Trial, Watcher, train_many
-from hyperboloid.training.selection import sweep_model
+from hyperboloid.training.selection import sweep_model, to_try
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.sweep import task_factory
 from hyperboloid.training.tasks import Task
@@ -66,6 +66,11 @@ class RunProtocol:
         shallow = issubclass(get_model(model).load(), ShallowEncoder)
         return {} if shallow else {"epochs": self.epochs, "patience": self.patience}
 
+    def made(self, line: Mapping[str, Any]) -> bool:
+        """Whether a line was measured so, with today's grid."""
+        grid = _size_of_search(line["model"], line["task"], self.tries)
+        return bool(line["protocol"] == dataclasses.asdict(self) and line["grid"] == grid)
+
     def __post_init__(self) -> None:
         for name in ("tries", "seeds", "epochs"):
             number = getattr(self, name)
@@ -73,6 +78,11 @@ class RunProtocol:
                 raise InputError(f"{name} must be at least 1, not {number}.")
         if self.dtype not in DTYPES:
             raise InputError(f"dtype must be one of {', '.join(DTYPES)}, not {self.dtype!r}.")
+
+
+@cache
+def _size_of_search(model: str, task: str, tries: int | None) -> int:
+    return len(to_try(model, task, "*", tries))
 
 
 class Bench:
@@ -139,6 +149,7 @@ class Bench:
             split=masks or SPLIT,
             parts=task_for(verdict.settings).split_name,
             val_mean=verdict.val,
+            grid=verdict.grid,
             tried=verdict.tried,
             epochs=verdict.epochs,
             complete=verdict.complete,
@@ -178,6 +189,7 @@ class Bench:
             split=label(splits),
             parts=task_for(settings).split_name.replace(f"seed {splits[-1]}", f"seeds {label(splits)}"),
             val_mean=statistics.mean(trial.outcome.val for trial in trials),
+            grid=chosen["grid"],
             tried=chosen["tried"],
             epochs=sum(trial.outcome.epochs for trial in trials),
             complete=all(trial.outcome.done for trial in trials),

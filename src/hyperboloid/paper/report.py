@@ -181,7 +181,7 @@ def _method(lines: Sequence[Line]) -> str:
 
 
 def _narrow(line: Line) -> bool:
-    return bool(line["protocol"] != dataclasses.asdict(RunProtocol()))
+    return not RunProtocol().made(line)
 
 
 def _tables(measured: Board, printed: Board, narrow: set[Key]) -> list[str]:

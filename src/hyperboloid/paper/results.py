@@ -4,7 +4,8 @@
   is our data set: the paper's ``disease`` is ``disease_lp`` for links and the generated ``disease`` for nodes;
 - what came out, fractions of 1: ``test_mean test_std tests runs val_mean``;
 - what the paper prints: ``paper_mean paper_std``, ``target`` (the one less the other), ``comparable`` (the same graph);
-- how: the chosen ``settings``, how many were ``tried``, ``epochs`` of all models, ``protocol``, ``complete``;
+- how: the chosen ``settings``, how many the ``grid`` had and how many were ``tried``, ``epochs`` of all models,
+  ``protocol``, ``complete``;
 - by what: ``commit device versions seconds``.
 
 Lines of the experiments that are drawn have the same names, null where one means nothing there, and their own besides
@@ -55,6 +56,8 @@ def read_results(folder: Path, experiments: Iterable[str] = CELL_EXPERIMENTS) ->
         for where, line in read_lines(folder, experiment):
             if not all(isinstance(part, (str, int)) for part in key_of(line)) or key_of(line) not in known:
                 raise InputError(f"{where} belongs to no cell of the paper: {' '.join(map(str, key_of(line)))}.")
+            if not isinstance(line.get("grid"), int):
+                raise InputError(f"{where} does not say how large its grid was.")
             lines.append(line)
     return lines
 

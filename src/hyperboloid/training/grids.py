@@ -1,8 +1,9 @@
 """Which settings a search tries, for every model the same.
 
-The paper's grid has three numbers: a learning rate, one dropout probability p and an L2 penalty. For links p is that of
-DropConnect; for nodes that of features and of attention. Which squared distance decodes links, the paper leaves open:
-where a model has two (:attr:`Encoder.distances`), both are tried and validation decides.
+The paper's grid has three numbers: a learning rate, one dropout probability p and an L2 penalty. What the paper leaves
+open is tried in all ways, and validation decides. For links these are where p applies, to weights (DropConnect) or to
+features, and which squared distance decodes them, where a model has two (:attr:`Encoder.distances`). For nodes p is
+that of features and of attention; LGCN's attention is tried by the paper's formula and as the published code has it.
 """
 
 from __future__ import annotations
@@ -25,6 +26,13 @@ LEARNING_RATES = (0.01, 0.008, 0.005, 0.001)
 DROPOUTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 PENALTIES = (0.0, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001)
 ACTIVATION = {"link": "relu", "node": "elu"}
+#: Where p applies.
+PLACES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "link": (("drop_connect",), ("dropout",)),
+    "node": (("dropout", "att_dropout"),),
+}
+#: Where LGCN's attention cuts squared distances off: nowhere in the paper's formula, at 1 in the published code.
+ATTENTION_CAPS = (None, 1.0)
 #: Shallow models have neither dropout nor L2; their learning rate is searched around its default.
 SHALLOW_FACTORS = (1.0, 0.3, 3.0)
 
@@ -74,14 +82,14 @@ def grid(
         model: name of the model.
         task: ``link`` or ``node``.
         dataset: name of the data set, whose scaling of features is kept.
-        tries: so many of them for each distance; None for all.
+        tries: so many of them; None for all.
         general: begin with the default settings for a graph that nobody has tuned, which count as one of the tries.
         choices: values to try instead of the paper's, all combinations of them; everything else has its default.
         **given: settings that are the same in all, such as ``dim``.
 
     Returns:
-        The settings in a random order that is the same for every model, so that any number of the first are a fair
-        sample.
+        The settings in a random order, so that any number of the first are a fair sample. For models that have the
+        same choices it is the same order.
     """
     line = get_model(model)
     base = default_settings(model, task, dataset, **given)
@@ -92,20 +100,26 @@ def grid(
     if issubclass(line.load(), ShallowEncoder):
         factors = (1.0,) if "lr" in given else SHALLOW_FACTORS[:tries]
         return [dataclasses.replace(base, lr=base.lr * factor) for factor in factors]
-    points: list[dict[str, Any]] = []
-    for lr, p, penalty in itertools.product(LEARNING_RATES, DROPOUTS, PENALTIES):
-        drops = {"drop_connect": p} if task == "link" else {"dropout": p, "att_dropout": p}
-        points.append({"lr": lr, "weight_decay": penalty, **drops} | given)
-    points = [dict(point) for point in dict.fromkeys(tuple(point.items()) for point in points)]
-    random.Random(0).shuffle(points)
     common: dict[str, Any] = {"activation": ACTIVATION[task], "scaling": base.scaling, "dim": base.dim}
-    distances = line.load().distances if task == "link" and "distance" not in given else (base.distance,)
+    ways = _ways(model, task)
     found = [
-        line.settle(Settings(**(common | {"distance": distance} | point)))
-        for point in points[:tries]
-        for distance in distances
+        line.settle(Settings(**(common | way | {"lr": lr, "weight_decay": penalty} | dict.fromkeys(place, p) | given)))
+        for way in ways
+        for place in PLACES[task]
+        for lr, p, penalty in itertools.product(LEARNING_RATES, DROPOUTS, PENALTIES)
     ]
-    if not general:
-        return found
-    first = dataclasses.replace(default_settings(model, task, "*", **given), scaling=base.scaling)
-    return list(dict.fromkeys([first, *found]))[: len(found)]
+    found = list(dict.fromkeys(found))  # p = 0 is the same wherever it applies
+    random.Random(0).shuffle(found)
+    if general:
+        first = dataclasses.replace(default_settings(model, task, "*", **given), scaling=base.scaling)
+        found = list(dict.fromkeys([first, *found]))
+    return found[:tries]
+
+
+def _ways(model: str, task: str) -> list[dict[str, Any]]:
+    """Choices beyond the paper's three numbers."""
+    line = get_model(model)
+    if task == "link":
+        return [{"distance": distance} for distance in line.load().distances]
+    attends = "att_cap" in line.load().takes() and line.fixed.get("attention", True)
+    return [{"att_cap": cap} for cap in ATTENTION_CAPS] if attends else [{}]

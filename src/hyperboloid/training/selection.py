@@ -42,7 +42,8 @@ class Verdict:
         model: its name.
         settings: chosen by mean validation score.
         trials: one for each fresh initialisation, with its test metric.
-        tried: settings that were tried.
+        grid: settings that there were to try.
+        tried: settings that were tried, and gave finite numbers.
         epochs: epochs of all models trained for it.
         seconds: time it took.
         complete: whether every stage came to its end within the budget.
@@ -51,6 +52,7 @@ class Verdict:
     model: str
     settings: Settings
     trials: list[Trial]
+    grid: int
     tried: int
     epochs: int
     seconds: float
@@ -156,10 +158,7 @@ def sweep_model(
         known = (fresh.get((t.outcome.settings, t.outcome.seed), t) for t in journal.read(name, model, runs))
         return [t for t in known if not t.outcome.failed]
 
-    settings = grid(model, task, graph.name, tries, general=general, choices=choices, **given)
-    if not can_be_batched(model, settings[0]):
-        first = default_settings(model, task, graph.name, **given)
-        settings = list(dict.fromkeys([first, *settings]))[:TRIES_ALONE]
+    settings = to_try(model, task, graph.name, tries, general=general, choices=choices, **given)
     searched = stage("search", [(s, SEARCH_SEED) for s in settings], SEARCH_SHARE, halving=halving)
     if not searched:
         raise InputError(f"No setting of {model} could be trained: there was no time, or no finite number.")
@@ -177,11 +176,21 @@ def sweep_model(
         model,
         chosen,
         tested,
+        len(settings),
         len(searched),
         sum(t.outcome.epochs for t in everything),
         time.monotonic() - began,
         whole and all(t.outcome.done for t in (*judged, *tested)),
     )
+
+
+def to_try(model: str, task: str, dataset: str, tries: int | None = None, **options: Any) -> list[Settings]:
+    """The :func:`grid`, or for models that cannot be batched the default settings and a few of it."""
+    settings = grid(model, task, dataset, tries, **options)
+    if can_be_batched(model, settings[0]):
+        return settings
+    given = {name: value for name, value in options.items() if name not in ("general", "choices")}
+    return list(dict.fromkeys([default_settings(model, task, dataset, **given), *settings]))[:TRIES_ALONE]
 
 
 def _score(trial: Trial) -> tuple[float, float]:
