@@ -1,9 +1,11 @@
-"""Chords and gyrovector differences of rows, by every backend, where single precision is hard put to it."""
+"""Chords, squared distances and gyrovector differences of rows, by every backend, where single precision is hard put to it."""
 
 import pytest
 import torch
+from torch.func import vmap
 
-from hyperboloid.geometry.chord import chord
+from hyperboloid.geometry import Lorentz
+from hyperboloid.geometry.chord import chord, square_by_kernel
 from hyperboloid.geometry.gyro import gyro_difference
 from hyperboloid.kernels import use_backend
 
@@ -20,7 +22,7 @@ def rows(d, scale):
     return u, v, torch.tensor([[0.5], [1.0], [3.0]])
 
 
-@pytest.mark.parametrize("operation", [chord, gyro_difference])
+@pytest.mark.parametrize("operation", [chord, square_by_kernel, gyro_difference])
 @pytest.mark.parametrize("d", [1, 5, 8, 16])
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 4.0])
 def test_single_precision_against_double(operation, d, scale):
@@ -40,3 +42,18 @@ def test_single_precision_against_double(operation, d, scale):
     assert (ours[3].double() - theirs[3]).abs().max() <= 2e-5 * max(
         theirs[3].abs().max(), theirs[1].abs().max() * scale
     )
+
+
+def test_squared_distances_can_be_differentiated_twice(backend):
+    u, v = (torch.randn(4, 3, generator=torch.Generator().manual_seed(k), dtype=torch.float64) for k in (1, 2))
+    inputs = [u.requires_grad_(), v.requires_grad_(), torch.tensor(1.3, dtype=torch.float64, requires_grad=True)]
+    assert torch.autograd.gradcheck(square_by_kernel, inputs)
+    assert torch.autograd.gradgradcheck(square_by_kernel, inputs)
+
+
+def test_squared_distances_of_a_batch_of_models():
+    u, v = torch.randn(2, 3, 7, 5, generator=torch.Generator().manual_seed(0))
+    beta = torch.tensor([0.5, 1.0, 3.0])
+    mine = vmap(lambda u, v, b: Lorentz(b).normal.sqdist(u, v))(u, v, beta)
+    alone = [Lorentz(float(b)).normal.dist(x, y).square() for x, y, b in zip(u, v, beta, strict=True)]
+    torch.testing.assert_close(mine, torch.stack(alone))

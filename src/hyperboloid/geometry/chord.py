@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .numerics import max_radius, rcoth_minus_1, tiny
+from .numerics import arc, max_radius, rcoth_minus_1, tiny
 from .rows import batched, gradient_kernel_for, kernel_for
 
 
@@ -115,6 +115,43 @@ class _Chord(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: Any, u: Tensor, v: Tensor, beta: Tensor) -> tuple[Tensor, int]:
         return batched(_Chord, info, in_dims, u, v, beta)
+
+
+class _Square(torch.autograd.Function):
+    @staticmethod
+    def forward(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
+        kernel = kernel_for("sqdist", u, beta)
+        return _square(u, v, beta) if kernel is None else kernel.values(u, v, beta)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        u, v, beta = ctx.saved_tensors
+        kernel = gradient_kernel_for("sqdist", u, beta)
+        if kernel is not None:
+            to_u, to_v, to_beta = kernel.gradients(u, v, beta, grad)
+            return to_u, to_v, to_beta.view(beta.shape)
+        twice = torch.is_grad_enabled()
+        with torch.enable_grad():
+            inputs = [t if twice and t.requires_grad else t.detach().requires_grad_() for t in (u, v, beta)]
+            return torch.autograd.grad(_square(*inputs), inputs, grad, create_graph=twice)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, u: Tensor, v: Tensor, beta: Tensor) -> tuple[Tensor, int]:
+        return batched(_Square, info, in_dims, u, v, beta)
+
+
+def _square(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
+    return arc(chord(u, v, beta), 2 * beta.sqrt()).square()
+
+
+def square_by_kernel(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
+    """d_H² ``(…)`` where a backend has a kernel for it; arguments as for :func:`chord`."""
+    result: Tensor = _Square.apply(*torch.broadcast_tensors(u, v), beta)
+    return result
 
 
 def chord(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:

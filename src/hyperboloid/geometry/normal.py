@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from .centroid import centroid, widen
-from .chord import chord
+from .chord import chord, square_by_kernel
 from .curvature import BetaLike, beta_tensor, check_beta
 from .frechet import LogarithmView, frechet_mean
 from .gyro import gyro_difference
 from .numerics import arc, asinh, max_chord, scaled_norm, tiny
+from .rows import has_kernel
 
 
 def log0_of_space(space: Tensor, root: Tensor) -> Tensor:
@@ -40,6 +41,8 @@ class NormalCoordinates:
 
     def sqdist(self, u: Tensor, v: Tensor) -> Tensor:
         """d_H² ``(…)``."""
+        if has_kernel("sqdist", u):
+            return square_by_kernel(u, v, beta_tensor(self._beta, u))
         return self.dist(u, v).square()
 
     def lorentz_sqdist(self, u: Tensor, v: Tensor) -> Tensor:

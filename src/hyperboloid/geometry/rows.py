@@ -22,7 +22,7 @@ class RowKernel(NamedTuple):
     gradients: Callable[[Tensor, Tensor, Tensor, Tensor], Gradients]
 
 
-Operation = Literal["chord", "gyro"]
+Operation = Literal["chord", "sqdist", "gyro"]
 
 
 def _none(operation: Operation, u: Tensor) -> RowKernel | None:
@@ -44,6 +44,11 @@ def kernel_for(operation: Operation, u: Tensor, beta: Tensor) -> RowKernel | Non
     while shape and shape[-1] == 1:
         shape = shape[:-1]
     return _choose(operation, u) if shape == u.shape[: len(shape)] else None
+
+
+def has_kernel(operation: Operation, u: Tensor) -> bool:
+    """Whether there are kernels for an operation on rows that lie where ``u`` lies."""
+    return _choose(operation, u) is not None
 
 
 def gradient_kernel_for(operation: Operation, u: Tensor, beta: Tensor) -> RowKernel | None:

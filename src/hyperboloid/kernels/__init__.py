@@ -1,7 +1,14 @@
 """The sparse operations behind the layers: neighbourhoods, Lorentzian attention and aggregation, random masks."""
 
 from .adjacency import Adjacency, cached_adjacency
-from .dispatch import frechet_aggregate, lorentz_aggregate, lorentz_attention, tangent_aggregate, use_backend
+from .dispatch import (
+    frechet_aggregate,
+    lorentz_aggregate,
+    lorentz_attention,
+    pair_sqdist,
+    tangent_aggregate,
+    use_backend,
+)
 from .random import Key, dropout, fold, keep_mask, random_numbers, random_stream
 from .reference import row_normalize, row_softmax, row_sum
 
@@ -15,6 +22,7 @@ __all__ = [
     "keep_mask",
     "lorentz_aggregate",
     "lorentz_attention",
+    "pair_sqdist",
     "random_numbers",
     "random_stream",
     "row_normalize",

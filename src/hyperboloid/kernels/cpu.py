@@ -24,7 +24,7 @@ def _back(array: Any, like: Tensor) -> Tensor:
     return tensor.clamp_(-limit, limit).to(like.dtype)
 
 
-def _one_by_one(function: Any, models: int, in_dims: Any, args: Any) -> Any:
+def one_by_one(function: Any, models: int, in_dims: Any, args: Any) -> Any:
     """A vmap rule: the loops take one model at a time, which on a CPU costs nothing but the call."""
     outputs = [
         function.apply(*(a if dim is None else a.select(dim, m) for a, dim in zip(args, in_dims, strict=True)))
@@ -74,7 +74,7 @@ class _Attention(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        return _one_by_one(_Attention, info.batch_size, in_dims, args)
+        return one_by_one(_Attention, info.batch_size, in_dims, args)
 
 
 class _Centroid(torch.autograd.Function):
@@ -115,7 +115,7 @@ class _Centroid(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        return _one_by_one(_Centroid, info.batch_size, in_dims, args)
+        return one_by_one(_Centroid, info.batch_size, in_dims, args)
 
 
 class _Tangent(torch.autograd.Function):
@@ -148,7 +148,7 @@ class _Tangent(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        return _one_by_one(_Tangent, info.batch_size, in_dims, args)
+        return one_by_one(_Tangent, info.batch_size, in_dims, args)
 
 
 def _points(target: Tensor, u: Tensor, beta: Tensor) -> tuple[tuple[Any, ...], float]:

@@ -107,7 +107,7 @@ def _add_gradient(
     out: Array, x: Array, i: int, n_x: float, sinh_x: float, y: Array, j: int, n_y: float, sinh_y: float,
     d_n: float, of_x: float, of_y: float, turned: float, a: float, root: float, scale: float,
 ) -> None:  # fmt: skip
-    """Add scale·∂d_L²/∂x_i to out_i; the rest is what :func:`_pair` and :func:`_legs` gave."""
+    """Add scale·∂d_L²/∂x_i to out ``(d,)``; the rest is what :func:`_pair` and :func:`_legs` gave."""
     d_r = min(max(d_n / root, -CUT), CUT)
     shown = max(n_x, TINY)
     sinhc = sinh_x / _radius(n_x, root) if n_x > TINY else 1.0
@@ -121,7 +121,7 @@ def _add_gradient(
     radial -= sideways * dot / (shown * shown)  # only the part of turn across x_i counts
     for c in range(x.shape[1]):
         p, q = np.float64(x[i, c]), np.float64(y[j, c])
-        out[i, c] += radial * p + sideways * ((p - q) - (of_x * p + of_y * q))
+        out[c] += radial * p + sideways * ((p - q) - (of_x * p + of_y * q))
 
 
 @_inline
@@ -158,7 +158,7 @@ def attention_backward_rows(
                 continue
             grad_square[e] = scale
             _add_gradient(
-                grad_query, query, i, n_q[i], s_q[i], key, j, n_k[j], s_k[j], d_n, of_x, of_y, turned, a, root, scale
+                grad_query[i], query, i, n_q[i], s_q[i], key, j, n_k[j], s_k[j], d_n, of_x, of_y, turned, a, root, scale
             )
             excess_k, excess_d = _excess(_radius(n_k[j], root)), _excess(min(abs(d_n) / root, CUT) / 2)
             grad_beta[i] -= scale * (a * a * excess_d + tt * (excess_q + excess_k) / 2) / (root * root)
@@ -179,7 +179,22 @@ def attention_backward_cols(
                 d_n, of_x, of_y, turned = _pair(key, j, n_k[j], query, i, n_q[i])
                 a, _ = _legs(d_n, turned, s_k[j], s_q[i], root)
                 _add_gradient(
-                    grad_key, key, j, n_k[j], s_k[j], query, i, n_q[i], s_q[i], d_n, of_x, of_y, turned, a, root, scale
+                    grad_key[j],
+                    key,
+                    j,
+                    n_k[j],
+                    s_k[j],
+                    query,
+                    i,
+                    n_q[i],
+                    s_q[i],
+                    d_n,
+                    of_x,
+                    of_y,
+                    turned,
+                    a,
+                    root,
+                    scale,
                 )
     return grad_key
 

@@ -40,8 +40,10 @@ def _chord_gradients(
         if chord < 1e-100:
             continue
         scale = np.float64(grad[i]) / (2 * chord)
-        _add_gradient(grad_u, u, i, n_u[i], s_u[i], v, i, n_v[i], s_v[i], d_n, of_u, of_v, turned, a, root, scale)
-        _add_gradient(grad_v, v, i, n_v[i], s_v[i], u, i, n_u[i], s_u[i], -d_n, -of_v, -of_u, turned, -a, root, scale)
+        _add_gradient(grad_u[i], u, i, n_u[i], s_u[i], v, i, n_v[i], s_v[i], d_n, of_u, of_v, turned, a, root, scale)
+        _add_gradient(
+            grad_v[i], v, i, n_v[i], s_v[i], u, i, n_u[i], s_u[i], -d_n, -of_v, -of_u, turned, -a, root, scale
+        )
         both = _excess(_radius(n_u[i], root)) + _excess(_radius(n_v[i], root))
         bend = a * a * _excess(min(abs(d_n) / root, 300.0) / 2) + tt * both / 2
         grad_beta[i] = -scale * bend / (root * root)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hyperboloid.errors import InputError
+from hyperboloid.geometry import Lorentz
 from hyperboloid.geometry.numerics import max_chord
 from hyperboloid.geometry.rows import Operation, RowKernel, offer
 
@@ -94,6 +95,25 @@ def _cap(asked: float | None, t: Tensor) -> float:
     if not asked > 0:
         raise InputError(f"the cap of attention must be positive, not {asked}.")
     return min(asked, largest)
+
+
+def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor, *, lorentz: bool = False) -> Tensor:
+    """Squared distance of each pair of nodes, d_H² or d_L² (Eq. 17) ``(P,)``.
+
+    Args:
+        z: normal coordinates of the nodes ``(N, d)``.
+        pairs: ``(2, P)`` int64.
+        beta: scalar.
+        lorentz: the Lorentzian distance, which is cut off where its square would pass 1e30.
+    """
+    if chosen_backend(z) == "cpu" and z.dtype == torch.float32:
+        from .cpu_pairs import PairSquares
+
+        out: Tensor = PairSquares.apply(z, pairs, beta, lorentz)[0]
+        return out
+    normal = Lorentz(beta).normal
+    u, v = (z.index_select(0, end) for end in pairs)
+    return normal.lorentz_sqdist(u, v) if lorentz else normal.sqdist(u, v)
 
 
 def lorentz_attention(

@@ -40,18 +40,18 @@ def _over_rows(kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor, **constan
         )
 
 
-def _values(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, out: Tensor) -> Tensor:
+def _values(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, out: Tensor, **constants: Any) -> Tensor:
     """Run a forward kernel over rows ``(…, d)``."""
-    _over_rows(kernel, u, beta, u.contiguous(), v.contiguous(), beta, out)
+    _over_rows(kernel, u, beta, u.contiguous(), v.contiguous(), beta, out, **constants)
     return out
 
 
-def _gradients(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
+def _gradients(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, grad: Tensor, **constants: Any) -> Gradients:
     """Run a backward kernel over rows ``(…, d)``."""
     u, v = u.contiguous(), v.contiguous()
     grad_u, grad_v = torch.empty_like(u), torch.empty_like(v)
     by_row = torch.zeros(u.shape[:-1], dtype=torch.float64, device=u.device)
-    _over_rows(kernel, u, beta, u, v, beta, grad.contiguous(), grad_u, grad_v, by_row)
+    _over_rows(kernel, u, beta, u, v, beta, grad.contiguous(), grad_u, grad_v, by_row, **constants)
     return grad_u, grad_v, _held(by_row.view(beta.numel(), -1).sum(1), beta)
 
 
@@ -61,9 +61,9 @@ def _held(grad: Tensor, like: Tensor) -> Tensor:
     return grad.clamp(-limit, limit).to(like.dtype)
 
 
-def _chord(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-    """d_L ``(…)``."""
-    return _values(loops.chord_forward, u, v, beta, u.new_empty(u.shape[:-1]))
+def _chord(u: Tensor, v: Tensor, beta: Tensor, *, squared: bool) -> Tensor:
+    """d_L, or d_H² if ``squared``, ``(…)``."""
+    return _values(loops.chord_forward, u, v, beta, u.new_empty(u.shape[:-1]), SQUARED=squared)
 
 
 def _gyro(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
@@ -73,7 +73,8 @@ def _gyro(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
 
 #: See :func:`hyperboloid.geometry.rows.offer`.
 ROWS = {
-    "chord": RowKernel(_chord, partial(_gradients, loops.chord_backward)),
+    "chord": RowKernel(partial(_chord, squared=False), partial(_gradients, loops.chord_backward, SQUARED=False)),
+    "sqdist": RowKernel(partial(_chord, squared=True), partial(_gradients, loops.chord_backward, SQUARED=True)),
     "gyro": RowKernel(_gyro, partial(_gradients, loops.gyro_backward)),
 }
 

@@ -1,4 +1,4 @@
-"""Triton kernels over rows of vectors: chords and gyrovector differences.
+"""Triton kernels over rows of vectors: chords, squared distances and gyrovector differences.
 
 Formulas and names are those of `geometry/chord.py` and `geometry/gyro.py`. Logarithms are double precision inside,
 whatever the inputs are; chords have vectors in the inputs' precision and scalars in double. Coordinates are multiplied
@@ -28,8 +28,11 @@ def _pair(u, v):
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
-def chord_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
-    """d_L of rows ``(R, d)``; β belongs to ``per_beta`` rows each."""
+def chord_forward(
+    u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, SQUARED: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """d_L of rows ``(R, d)``, or d_H² if ``SQUARED``; β belongs to ``per_beta`` rows each."""
     row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
     u = tl.load(u_ptr + place, inside, 0.0)
     v = tl.load(v_ptr + place, inside, 0.0)
@@ -37,7 +40,12 @@ def chord_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: t
     n_u, n_v, d_n, _turn, _longer, turned = _pair(u, v)
     a = 2 * root * sinh(clip(d_n / root) / 2)
     tt = root * root * sinh(clip(n_u / root)) * sinh(clip(n_v / root)) * turned
-    tl.store(out_ptr + row, tl.minimum(tl.sqrt(a * a + tt), LARGEST), there)
+    chord = tl.sqrt(a * a + tt)
+    if SQUARED:
+        arc = 2 * root * asinh(chord / (2 * root))
+        tl.store(out_ptr + row, arc * arc, there)
+    else:
+        tl.store(out_ptr + row, tl.minimum(chord, LARGEST), there)
 
 
 @triton.jit
@@ -56,10 +64,10 @@ def _chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale)
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
 def chord_backward(
-    u_ptr, v_ptr, beta_ptr, grad_ptr, grad_u_ptr, grad_v_ptr, grad_beta_ptr, rows, per_beta, d,
+    u_ptr, v_ptr, beta_ptr, grad_ptr, grad_u_ptr, grad_v_ptr, grad_beta_ptr, rows, per_beta, d, SQUARED: tl.constexpr,
     BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Gradients in u and v ``(R, d)``, and in β by row ``(R,)``; 0 where the points coincide."""
+    """Gradients in u and v ``(R, d)``, and in β by row ``(R,)``; those of d_L are 0 where the points coincide."""
     row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
     u = tl.load(u_ptr + place, inside, 0.0)
     v = tl.load(v_ptr + place, inside, 0.0)
@@ -70,14 +78,23 @@ def chord_backward(
     a = 2 * root * sinh(clip(d_n / root) / 2)
     tt = root * root * s_u * s_v * turned
     chord = tl.sqrt(a * a + tt)
-    scale = tl.where(chord > TINY, grad / (2 * tl.maximum(chord, TINY)), 0.0)
+    bent = tl.zeros_like(grad)  # the part of the gradient in β that does not come by way of d_L
+    if SQUARED:
+        t = chord / (2 * root)
+        arc = asinh(t)
+        # ∂d_H²/∂d_L²
+        slope = tl.where(t > 1e-5, arc / (tl.maximum(t, 1e-5) * tl.sqrt(1 + t * t)), 1.0)
+        scale = grad * slope
+        bent = 4 * grad * (arc * arc - t * t * slope)
+    else:
+        scale = tl.where(chord > TINY, grad / (2 * tl.maximum(chord, TINY)), 0.0)
     to_u = _chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale)
     to_v = _chord_gradient(v, n_v, s_v, s_u, -d_n, -turn, longer, turned, -a, root, scale)
     both = excess(clip(n_u / root)) + excess(clip(n_v / root))
     of_beta = a * a * excess(tl.abs(clip(d_n / root)) / 2) + tt * both / 2
     tl.store(grad_u_ptr + place, hold(to_u), inside)
     tl.store(grad_v_ptr + place, hold(to_v), inside)
-    tl.store(grad_beta_ptr + row, hold(-scale * of_beta / (root * root)), there)
+    tl.store(grad_beta_ptr + row, hold(bent - scale * of_beta / (root * root)), there)
 
 
 @triton.jit

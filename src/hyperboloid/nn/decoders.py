@@ -7,6 +7,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from hyperboloid.geometry import Euclidean, Lorentz
+from hyperboloid.kernels import pair_sqdist
 
 Distance = Literal["intrinsic", "lorentz"]
 
@@ -36,6 +37,14 @@ class FermiDirac(nn.Module):
         else:
             square = manifold.normal.sqdist(u, v)
         return (self.r - square) / self.t
+
+    def of_pairs(self, z: Tensor, pairs: Tensor, manifold: Lorentz | Euclidean) -> Tensor:
+        """The same for pairs ``(2, P)`` of embedded nodes ``(N, d)``, without a copy of their embeddings: ``(P,)``."""
+        if not isinstance(manifold, Lorentz):
+            return self(*(z.index_select(0, end) for end in pairs), manifold)
+        lorentz = self.distance == "lorentz"
+        square = pair_sqdist(z, pairs, manifold.beta(z), lorentz=lorentz)
+        return (self.r - (square.clamp(max=self.cap) if lorentz else square)) / self.t
 
     def extra_repr(self) -> str:
         """Its constants."""

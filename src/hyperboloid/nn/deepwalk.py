@@ -109,6 +109,10 @@ class DeepWalk(ShallowEncoder):
         """v_i·c_j + c_i·v_j ``(…)`` of embeddings ``(…, d)``."""
         return (u * v.roll(v.size(-1) // 2, -1)).sum(-1)
 
+    def pair_logits(self, z: Tensor, pairs: Tensor, distance: Distance) -> Tensor:
+        """The same for pairs ``(2, P)`` of nodes."""
+        return self.link_logits(z.index_select(0, pairs[0]), z.index_select(0, pairs[1]), distance)
+
     @torch.no_grad()
     def train_epoch(
         self, edge_index: Tensor, edge_weight: Tensor | None = None, *, lr: float, seed: int, epoch: int, epochs: int

@@ -97,6 +97,10 @@ class Encoder(nn.Module):
         out: Tensor = FermiDirac(distance)(u, v, self.manifold)
         return out
 
+    def pair_logits(self, z: Tensor, pairs: Tensor, distance: Distance) -> Tensor:
+        """The same for pairs ``(2, P)`` of embedded nodes ``(N, d)``: ``(P,)``."""
+        return FermiDirac(distance).of_pairs(z, pairs, self.manifold)
+
     def reset_parameters(self) -> None:
         """Start again."""
         for conv in self.convs:

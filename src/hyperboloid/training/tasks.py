@@ -183,7 +183,7 @@ class LinkTask(Task):
 
     def logits(self, encoder: Encoder, z: Tensor, examples: Tensor) -> Tensor:
         """Logits ``(P,)`` of pairs ``(2, P)`` of embedded nodes."""
-        return encoder.link_logits(z.index_select(0, examples[0]), z.index_select(0, examples[1]), self.distance)
+        return encoder.pair_logits(z, examples, self.distance)
 
     def losses(self, logits: Tensor, part: Part | None) -> Tensor:
         """Cross-entropy of edges and of as many non-edges, ``(…, P)`` to ``(…)``."""

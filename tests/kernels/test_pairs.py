@@ -1,0 +1,95 @@
+"""Squared distances of pairs of nodes against plain torch in double precision."""
+
+import pytest
+import torch
+from torch.func import vmap
+
+from hyperboloid.geometry import Lorentz
+from hyperboloid.kernels import pair_sqdist, use_backend
+
+PAIRS = torch.tensor([[0, 1, 2, 3, 5, 6, 4, 4, 7, 1], [1, 0, 7, 3, 6, 5, 2, 2, 0, 6]])  # twice, reversed, to itself
+
+
+def nodes(d, scale, seed=0):
+    """Random nodes; 0 is the origin, 5 and 6 coincide, 3 is almost the origin."""
+    z = scale / d**0.5 * torch.randn(8, d, generator=torch.Generator().manual_seed(seed))
+    z[0], z[6], z[3] = 0, z[5], 1e-12
+    return z
+
+
+def both(z, pairs, beta, lorentz):
+    """Values and gradients in z and β: ours in float32, plain torch's in float64."""
+    found = []
+    for dtype, backend in ((torch.float32, "cpu"), (torch.float64, "reference")):
+        x, b = z.to(dtype).requires_grad_(), torch.tensor(beta, dtype=torch.float32).to(dtype).requires_grad_()
+        with use_backend(backend):
+            out = pair_sqdist(x, pairs, b, lorentz=lorentz)
+            probe = torch.linspace(-1, 2, pairs.size(1), dtype=dtype)
+            found.append([out.detach(), *torch.autograd.grad((out * probe).sum(), (x, b))])
+    return zip(*found, strict=True)
+
+
+@pytest.mark.parametrize("lorentz", [True, False])
+@pytest.mark.parametrize("scale", [1e-4, 0.3, 1.0, 4.0])
+@pytest.mark.parametrize(("d", "beta"), [(1, 1.0), (5, 0.3), (16, 7.0)])
+def test_values_and_gradients(d, beta, scale, lorentz):
+    (mine, exact), (to_z, z_exact), (to_beta, beta_exact) = both(nodes(d, scale), PAIRS, beta, lorentz)
+    torch.testing.assert_close(mine.double(), exact, rtol=2e-6, atol=1e-30)
+    assert (to_z.double() - z_exact).norm() <= 1e-6 * z_exact.norm()
+    # the gradient in β is what is left of sums of squares where space is almost flat
+    assert abs(to_beta.double() - beta_exact) <= 2e-6 * max(beta_exact.abs(), exact.sum() / beta)
+
+
+@pytest.mark.parametrize("lorentz", [True, False])
+@pytest.mark.parametrize("radius", [3, 6, 9, 12])
+def test_siblings_far_out(radius, lorentz):
+    """Where Minkowski space cancels even in double precision, the forms that do not take over."""
+    generator = torch.Generator().manual_seed(radius)
+    centre = torch.nn.functional.normalize(torch.randn(4, generator=generator, dtype=torch.float64), dim=0)
+    steps = torch.nn.functional.normalize(torch.randn(8, 4, generator=generator, dtype=torch.float64))
+    z = Lorentz(1.0).normal.exp_at((radius * centre).expand(8, 4), 0.1 * steps).float()
+    z[0], z[1] = 0.5 * centre.float(), -z[2]  # among them two that are far away
+    (mine, exact), (to_z, z_exact), _ = both(z, PAIRS, 1.0, lorentz)
+    torch.testing.assert_close(mine.double(), exact, rtol=2e-6, atol=1e-30)
+    for i in range(8):
+        assert (to_z[i].double() - z_exact[i]).norm() <= 2e-6 * z_exact[i].norm()
+
+
+def test_far_beyond_float32_squares_are_cut_off():
+    z = torch.tensor([[60.0], [-60.0], [59.0]], requires_grad=True)
+    square = pair_sqdist(z, torch.tensor([[0, 0], [1, 2]]), torch.tensor(1.0), lorentz=True)
+    (grad,) = torch.autograd.grad(square.sum(), z)
+    torch.testing.assert_close(square, torch.tensor([1e30, 4 * torch.sinh(torch.tensor(0.5)).item() ** 2]))
+    torch.testing.assert_close(grad, torch.tensor([[2.0], [0.0], [-2.0]]) * torch.sinh(torch.tensor(1.0)))
+    assert pair_sqdist(z, torch.tensor([[0], [1]]), torch.tensor(1.0)).item() == pytest.approx(120**2)
+
+
+def test_a_batch_of_models_and_any_number_of_threads():
+    generator = torch.Generator().manual_seed(0)
+    z, beta = torch.randn(3, 500, 16, generator=generator), torch.tensor([0.5, 1.0, 2.0])
+    pairs = torch.randint(500, (3, 2, 20_000), generator=generator)
+
+    def model(z, pairs, beta):
+        return pair_sqdist(z, pairs, beta)
+
+    results = []
+    threads = torch.get_num_threads()
+    for count in (1, 3):
+        torch.set_num_threads(count)
+        x = z.clone().requires_grad_()
+        out = vmap(model)(x, pairs, beta)
+        results.append((out.detach(), torch.autograd.grad(out.square().sum(), x)[0]))
+    torch.set_num_threads(threads)
+    x = z.clone().requires_grad_()
+    out = torch.stack([model(*one) for one in zip(x, pairs, beta, strict=True)])
+    results.append((out.detach(), torch.autograd.grad(out.square().sum(), x)[0]))
+    for out, grad in results[1:]:
+        assert torch.equal(out, results[0][0])
+        assert torch.equal(grad, results[0][1])
+
+
+def test_no_pairs():
+    z = torch.randn(3, 2, requires_grad=True)
+    out = pair_sqdist(z, torch.empty(2, 0, dtype=torch.long), torch.tensor(1.0))
+    assert out.shape == (0,)
+    assert torch.autograd.grad(out.sum(), z)[0].eq(0).all()
