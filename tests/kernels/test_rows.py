@@ -1,4 +1,4 @@
-"""Chords, squared distances and gyrovector differences of rows, by every backend, where single precision is hard put to it."""
+"""Chords, squared distances and gyrovector differences of rows, by every backend, where float32 is hard put to it."""
 
 import pytest
 import torch

@@ -19,6 +19,9 @@ from torch import Tensor
 
 from .numerics import first_axis, max_radius, polar, scaled_norm, tiny
 
+#: Two directions whose squared difference is less are the same; far out the rounding would count as an angle.
+SAME = 1e-29
+
 
 class _Widen(torch.autograd.Function):
     """To double precision; the gradient comes back in the input's, held below its largest number."""
@@ -105,7 +108,9 @@ def centroid(
     n = space / size.unsqueeze(-1)
     # The gap is stationary in n, so n needs no gradient there; where s⃗ = 0 any unit vector will do.
     n_fixed = torch.where(size.unsqueeze(-1) > tiny(v.dtype), n, first_axis(v)).detach()
-    spreading = _hold_gradient((direction - spread(n_fixed)).square().sum(-1) / 2)
+    apart = direction - spread(n_fixed)
+    same = apart.detach().square().sum(-1, keepdim=True) <= SAME
+    spreading = _hold_gradient(apart.masked_fill(same, 0).square().sum(-1) / 2)
     gap = total((weight * decay + w_sinh * spreading).unsqueeze(-1)).squeeze(-1)
     gap = torch.where(gap > 0, gap, torch.ones_like(gap))
     # log1p keeps small values, the difference of logarithms keeps quotients beyond the largest float

@@ -95,12 +95,13 @@ def aggregate_backward(
         w = np.empty(entries, np.float32)
         scale = np.empty(entries if key is not None else 0, np.float32)
         over_rows(
-            loops.entry_gradients, rows[0], d, x, points, q, to_gap, state, score, _array(weight, m, u, 1),
+            loops.entry_gradients, rows[0], d, x, points, q, to_gap, space, state, score, _array(weight, m, u, 1),
             _array(keep, m, _BOOL, 1), *rows, cap, query is None, w, scale, grad_weight[m].numpy(),
         )  # fmt: skip
         over_rows(
-            loops.pull_points, columns[0], d, x, points, b, q, to_gap, w, *columns, entry, grad_u[m].numpy(), by_column
-        )
+            loops.pull_points, columns[0], d, x, points, b, q, to_gap, space, state, w, *columns, entry,
+            grad_u[m].numpy(), by_column,
+        )  # fmt: skip
         if key is not None:
             mine = (_array(key, m, u, 2), key_polar)
             other = mine if query is None else (_array(query, m, u, 2), query_polar)
@@ -108,13 +109,13 @@ def aggregate_backward(
             to_query = to_key if query is None else grad_query[m].numpy()
             both = query is None and index.symmetric
             over_rows(
-                loops.pull_features, rows[0], a, *other, *mine, b, scale, *rows, entry, 2 if both else 0, False,
+                loops.pull_features, rows[0], a, *other, *mine, b, score, scale, *rows, entry, 2 if both else 0, False,
                 to_query, by_row,
             )  # fmt: skip
             if not both:
                 over_rows(
-                    loops.pull_features, columns[0], a, *mine, *other, b, scale, *columns, entry, 1, query is None,
-                    to_key, by_column,
+                    loops.pull_features, columns[0], a, *mine, *other, b, score, scale, *columns, entry, 1,
+                    query is None, to_key, by_column,
                 )  # fmt: skip
         of_rows, of_columns = by_row.sum(0), by_column.sum()
         value = (of_rows[1] + of_columns) / (2 * b) + of_rows[0] / (2 * b**0.5)

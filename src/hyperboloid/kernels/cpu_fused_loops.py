@@ -10,18 +10,23 @@ import math
 
 import numpy as np
 
-from .cpu_loops import CUT, TINY, Array, _inline, _length
+from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair
 from .threads import loop
 
 #: The logarithm of a weight that is 0.
 LOWEST = np.float32(-3e38)
-#: A difference of sums is rounding where it is this much smaller than they.
-NOISE = 2e-15
+#: Points of a row are so far out, and so close together, that the gap is this much smaller than what it is taken of.
+TIGHT = 1e-8
+#: Where the product of two cosh is smaller, a squared distance is right to ten digits after the point.
+FAR = 1e6
+#: Directions whose squared difference is less are the same.
+SAME = 1e-29
 
 
 @_inline
 def _exp(x: np.float32) -> np.float32:
-    """e^x for −87 ≤ x ≤ 80 by a polynomial: a call of the library's would keep the loop from being vectorised."""
+    """e^x for x ≤ 80, 0 below −87, by a polynomial: the library's would keep the loop from being vectorised."""
+    there = np.float32(1.0) if x >= np.float32(-87.0) else np.float32(0.0)
     x = min(max(x, np.float32(-87.0)), np.float32(80.0))
     k = np.float32(np.rint(x * np.float32(1.4426950408889634)))
     r = x - k * np.float32(0.693359375)
@@ -32,7 +37,7 @@ def _exp(x: np.float32) -> np.float32:
     p = p * r + np.float32(1.0 / 24)
     p = p * r + np.float32(1.0 / 6)
     p = p * r + np.float32(0.5)
-    p = p * r * r + r + np.float32(1.0)
+    p = (p * r * r + r + np.float32(1.0)) * there
     return p * np.int32((np.int32(k) + np.int32(127)) << np.int32(23)).view(np.float32)
 
 
@@ -100,6 +105,34 @@ def _sum(y: Array, other: Array, scale: Array, total: Array) -> None:
 
 
 @_inline
+def _turned(space: Array, size: float, u: Array, j: int, length: float) -> float:
+    """‖n − û_j‖² with n = s⃗/S."""
+    square, inverse = 0.0, 1 / max(length, TINY)
+    for c in range(u.shape[1]):
+        m = space[c] / size - np.float64(u[j, c]) * inverse
+        square += m * m
+    return square if square > SAME else 0.0
+
+
+@_inline
+def _cancels(score: float, times: float, beta: float) -> bool:
+    """Whether too little is left of a squared distance of two attention features, T_i T_j being what it is taken of."""
+    return times > FAR * beta and -score < 2 * TIGHT * times
+
+
+@_inline
+def _careful(
+    x: Array, i: int, stretch_x: float, y: Array, j: int, stretch_y: float, root: float
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """What `geometry/chord.py` computes of two attention features."""
+    n_x, n_y = _length(x, i), _length(y, j)
+    d_n, of_x, of_y, turned = _pair(x, i, n_x, y, j, n_y)
+    s_x, s_y = stretch_x * n_x / root, stretch_y * n_y / root
+    a, tt = _legs(d_n, turned, s_x, s_y, root)
+    return d_n, of_x, of_y, turned, a, tt, s_x, s_y
+
+
+@_inline
 def _longest(ptr: Array, first: int, last: int) -> int:
     most = 1
     for i in range(first, last):
@@ -137,6 +170,11 @@ def centroids(
                 mu = 2 * (beta - time * key_polar[cols[k], 0] + key_polar[cols[k], 1] * dots[k])
                 mu = 0.0 if shared and cols[k] == i else mu
                 scores[k] = np.float32(max(min(mu, 0.0), -cap))
+            for k in range(count):
+                j = cols[k]
+                if _cancels(scores[k], time * key_polar[j, 0], beta) and not (shared and j == i):
+                    _d, _i, _j, _t, a, tt, _si, _sj = _careful(query, i, stretch, key, j, key_polar[j, 1], root)
+                    scores[k] = np.float32(max(-(a * a + tt), -cap))
                 w[k] = scores[k]
         else:
             for k in range(count):
@@ -169,22 +207,29 @@ def centroids(
         for c in range(u.shape[1]):
             square += space[i, c] * space[i, c]
         size = math.sqrt(square)
-        gap = near + (total - size if total - size > NOISE * total else 0.0)
+        gap = near + max(total - size, 0.0)
+        tight = gap < TIGHT * total
+        if tight:
+            gap = near
+            for k in range(count):
+                j = cols[k]
+                if w[k] > 0:
+                    gap += np.float64(w[k]) * points[j, 1] * _turned(space[i], size, u, j, points[j, 3]) / 2
         gap = gap if gap > 0 else 1.0
         factor = root / 2 * math.log1p(2 * size / gap) / max(size, TINY)
         for c in range(u.shape[1]):
             out[i, c] = factor * space[i, c]
-        state[i, 0], state[i, 1], state[i, 2] = size, gap, top if top > LOWEST else 0.0
+        state[i, 0], state[i, 1], state[i, 2] = size, -gap if tight else gap, top if top > LOWEST else 0.0
 
 
 @loop
 def row_gradients(
     first: int, last: int, grad: Array, space: Array, state: Array, beta: float, q: Array, to_gap: Array, by_row: Array
 ) -> None:
-    """q ``(N, d)``, ∂L/∂g ``(N,)``, and the gradient in the factor √β by row."""
+    """q ``(N, d)`` (of tight rows without n ∂L/∂g), ∂L/∂g ``(N,)``, and the gradient in the factor √β by row."""
     root = math.sqrt(beta)
     for i in range(first, last):
-        size, gap = state[i, 0], state[i, 1]
+        size, gap = state[i, 0], abs(state[i, 1])
         half = math.log1p(2 * size / gap) / 2
         inverse = 1 / size if size > TINY else 0.0
         along = 0.0
@@ -193,7 +238,7 @@ def row_gradients(
         outer = 1 / (gap + 2 * size)
         to_gap[i] = -root * size / gap * outer * along
         across = root * (half * inverse if size > TINY else 1 / gap)  # S → 0: half/S → 1/gap
-        of_n = ((root * outer - across) * along - to_gap[i]) * inverse
+        of_n = ((root * outer - across) * along - (to_gap[i] if state[i, 1] > 0 else 0.0)) * inverse
         for c in range(grad.shape[1]):
             q[i, c] = of_n * space[i, c] + across * np.float64(grad[i, c])
         by_row[i, 0] = half * along
@@ -201,10 +246,14 @@ def row_gradients(
 
 @loop
 def entry_gradients(
-    first: int, last: int, u: Array, points: Array, q: Array, to_gap: Array, state: Array, score: Array, weight: Array,
-    keep: Array, ptr: Array, col: Array, cap: float, shared: bool, w: Array, scale: Array, grad_weight: Array,
+    first: int, last: int, u: Array, points: Array, q: Array, to_gap: Array, space: Array, state: Array, score: Array,
+    weight: Array, keep: Array, ptr: Array, col: Array, cap: float, shared: bool, w: Array, scale: Array,
+    grad_weight: Array,
 ) -> None:  # fmt: skip
-    """Weights of the entries, gradients in their squared distances, and in given weights; the last two if not empty."""
+    """Weights of the entries, gradients in their squared distances, and in given weights; the last two if not empty.
+
+    Weights in tight rows are stored with a minus.
+    """
     dots = np.empty(_longest(ptr, first, last), np.float64)
     attention, weighted, kept = scale.shape[0] > 0, weight.shape[0] > 0, keep.shape[0] > 0
     for i in range(first, last):
@@ -218,8 +267,15 @@ def entry_gradients(
                 ws[k] = _exp(scores[k] - top)
         else:
             ws[:] = _exp(-top)
-        for k in range(count):
-            dots[k] = points[cols[k], 0] * dots[k] + (points[cols[k], 1] + points[cols[k], 2]) * to_gap[i]
+        tight = state[i, 1] < 0
+        if tight:
+            for k in range(count):
+                j = cols[k]
+                turned = _turned(space[i], state[i, 0], u, j, points[j, 3])
+                dots[k] = points[j, 0] * dots[k] + (points[j, 1] * turned / 2 + points[j, 2]) * to_gap[i]
+        else:
+            for k in range(count):
+                dots[k] = points[cols[k], 0] * dots[k] + (points[cols[k], 1] + points[cols[k], 2]) * to_gap[i]
         if kept:
             for k in range(count):
                 ws[k] = ws[k] if keep[start + k] else np.float32(0)
@@ -234,6 +290,9 @@ def entry_gradients(
             for k in range(count):
                 free = scores[k] > -cap and not (shared and cols[k] == i)
                 scales[k] = _held(-ws[k] * dots[k]) if free else 0.0
+        if tight:
+            for k in range(count):
+                ws[k] = -ws[k]
 
 
 @_inline
@@ -244,12 +303,13 @@ def _held(x: float) -> float:
 
 @loop
 def pull_features(
-    first: int, last: int, x: Array, polar: Array, y: Array, other_polar: Array, beta: float, scale: Array, ptr: Array,
-    other: Array, entry: Array, role: int, add: bool, grad: Array, by_node: Array,
+    first: int, last: int, x: Array, polar: Array, y: Array, other_polar: Array, beta: float, score: Array,
+    scale: Array, ptr: Array, other: Array, entry: Array, role: int, add: bool, grad: Array, by_node: Array,
 ) -> None:  # fmt: skip
     """Gradient in attention features and its share of that in β; role 0 is a row, 1 a column, 2 a node that is both."""
+    root = math.sqrt(beta)
     scales = np.empty(_longest(ptr, first, last), np.float64)
-    space = np.empty(x.shape[1], np.float64)
+    space, careful = np.empty(x.shape[1], np.float64), np.empty(x.shape[1], np.float64)
     for i in range(first, last):
         start, stop = ptr[i], ptr[i + 1]
         others = other[start:stop]
@@ -263,11 +323,20 @@ def pull_features(
         if role == 2:
             for k in range(count):
                 scales[k] += scale[entry[start + k]]
-        timed, scaled = 0.0, 0.0
+        careful[:] = 0.0
+        timed, scaled, squares = 0.0, 0.0, 0.0
         for k in range(count):
-            timed += scales[k] * other_polar[others[k], 0]
+            j = others[k]
+            mu = score[entry[start + k] if role == 1 else start + k]
+            if scales[k] != 0 and _cancels(mu, polar[i, 0] * other_polar[j, 0], beta):
+                d_n, of_x, of_y, turned, a, tt, s_x, s_y = _careful(x, i, polar[i, 1], y, j, other_polar[j, 1], root)
+                n_x, n_y = _length(x, i), _length(y, j)
+                _add_gradient(careful, x, i, n_x, s_x, y, j, n_y, s_y, d_n, of_x, of_y, turned, a, root, scales[k])
+                squares += scales[k] * (a * a + tt)
+                scales[k] = 0.0
+            timed += scales[k] * other_polar[j, 0]
             scaled += scales[k]
-            scales[k] *= other_polar[others[k], 1]
+            scales[k] *= other_polar[j, 1]
         _sum(y, others, scales, space)
         square, along = 0.0, 0.0
         for c in range(x.shape[1]):
@@ -278,41 +347,57 @@ def pull_features(
         along *= inverse
         time, stretch = polar[i, 0], polar[i, 1]
         sine = stretch * length
-        radial = 2 / math.sqrt(beta) * (sine * timed - time * along)
+        radial = 2 / root * (sine * timed - time * along)
         share = -radial * length
         if role != 1:
-            share += (4 * (time * timed - sine * along) - 4 * beta * scaled) / (1 if role == 0 else 2)
-        by_node[i, 1] = share
+            share += (4 * (time * timed - sine * along) - 4 * beta * scaled + 2 * squares) / (1 if role == 0 else 2)
         of_x = (radial + 2 * stretch * along) * inverse
         for c in range(x.shape[1]):
-            own = of_x * np.float64(x[i, c]) - 2 * stretch * space[c]
+            share -= careful[c] * np.float64(x[i, c])
+            own = of_x * np.float64(x[i, c]) - 2 * stretch * space[c] + careful[c]
             grad[i, c] = _held(own + np.float64(grad[i, c]) if add else own)
+        by_node[i, 1] = share
 
 
 @loop
 def pull_points(
-    first: int, last: int, u: Array, points: Array, beta: float, q: Array, to_gap: Array, w: Array, ptr: Array,
-    row: Array, entry: Array, grad: Array, by_column: Array,
+    first: int, last: int, u: Array, points: Array, beta: float, q: Array, to_gap: Array, space: Array, state: Array,
+    w: Array, ptr: Array, row: Array, entry: Array, grad: Array, by_column: Array,
 ) -> None:  # fmt: skip
-    """Gradient in the points of columns, and its share of that in β."""
+    """Gradient in the points of columns, and its share of that in β.
+
+    A tight row i has no n ∂L/∂g in its q. With m = n_i − û_j, n·û = 1 − ‖m‖²/2: what it pulls along û_j is
+    ∂L/∂g (‖m‖²/2 cosh r − e^−r), and −∂L/∂g m across.
+    """
     root = math.sqrt(beta)
     scales = np.empty(_longest(ptr, first, last), np.float64)
-    pulled = np.empty(u.shape[1], np.float64)
+    pulled, moved = np.empty(u.shape[1], np.float64), np.empty(u.shape[1], np.float64)
     for j in range(first, last):
         start, stop = ptr[j], ptr[j + 1]
         rows = row[start:stop]
-        weight = 0.0
-        for k in range(rows.shape[0]):
-            scales[k] = w[entry[start + k]]
-            weight += scales[k] * to_gap[rows[k]]
-        _sum(q, rows, scales, pulled)
         stretch, s, length = points[j, 0], points[j, 1], points[j, 3]
-        inverse = 1 / max(length, TINY)
-        along = 0.0
+        cosh, inverse = math.sqrt(1 + s * s), 1 / max(length, TINY)
+        weight, radial = 0.0, 0.0
+        moved[:] = 0.0
+        for k in range(rows.shape[0]):
+            i = rows[k]
+            scales[k] = abs(w[entry[start + k]])
+            if w[entry[start + k]] < 0:
+                pull = scales[k] * to_gap[i]
+                turned = _turned(space[i], state[i, 0], u, j, length)
+                radial += pull * (turned / 2 * cosh - points[j, 2])
+                if turned > 0:
+                    for c in range(u.shape[1]):
+                        moved[c] -= pull * (space[i, c] / state[i, 0] - np.float64(u[j, c]) * inverse)
+            else:
+                weight += scales[k] * to_gap[i]
+        _sum(q, rows, scales, pulled)
+        along, aside = 0.0, 0.0
         for c in range(u.shape[1]):
             along += pulled[c] * np.float64(u[j, c]) * inverse
-        to_r = along * math.sqrt(1 + s * s) + weight * s
-        of_u = (to_r / root - stretch * along) * inverse
+            aside += moved[c] * np.float64(u[j, c]) * inverse
+        to_r = along * cosh + weight * s + radial
+        of_u = (to_r / root - stretch * (along + aside)) * inverse
         for c in range(u.shape[1]):
-            grad[j, c] = _held(of_u * np.float64(u[j, c]) + stretch * pulled[c])
+            grad[j, c] = _held(of_u * np.float64(u[j, c]) + stretch * (pulled[c] + moved[c]))
         by_column[j, 0] = -to_r * min(length / root, CUT)

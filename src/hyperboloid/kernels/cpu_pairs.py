@@ -85,7 +85,7 @@ def _squares(
 
 @loop
 def _sort(first: int, last: int, pairs: Array, ptr: Array, entry: Array) -> None:
-    """The pairs by their first node, and by their second: where each node's start ``(2, N + 1)``, and which they are."""
+    """The pairs by their first node, and by their second: where those of each start ``(2, N + 1)``, which they are."""
     for side in range(first, last):
         for p in range(pairs.shape[1]):
             ptr[side, pairs[side, p] + 1] += 1
@@ -147,9 +147,7 @@ def _even(count: int) -> Array:
     return np.arange(count + 1)
 
 
-class PairSquares(torch.autograd.Function):
-    """See :func:`hyperboloid.kernels.pair_sqdist`."""
-
+class _PairSquares(torch.autograd.Function):
     @staticmethod
     def forward(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         x, b, count = z.detach().contiguous().numpy(), float(beta), pairs.size(1)
@@ -186,4 +184,10 @@ class PairSquares(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        return one_by_one(PairSquares, info.batch_size, in_dims, args)
+        return one_by_one(_PairSquares, info.batch_size, in_dims, args)
+
+
+def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> Tensor:
+    """See :func:`hyperboloid.kernels.pair_sqdist`."""
+    out: Tensor = _PairSquares.apply(z, pairs, beta, lorentz)[0]
+    return out

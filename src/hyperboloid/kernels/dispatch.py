@@ -107,10 +107,9 @@ def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor, *, lorentz: bool = False
         lorentz: the Lorentzian distance, which is cut off where its square would pass 1e30.
     """
     if chosen_backend(z) == "cpu" and z.dtype == torch.float32:
-        from .cpu_pairs import PairSquares
+        from .cpu_pairs import pair_squares
 
-        out: Tensor = PairSquares.apply(z, pairs, beta, lorentz)[0]
-        return out
+        return pair_squares(z, pairs, beta, lorentz)
     normal = Lorentz(beta).normal
     u, v = (z.index_select(0, end) for end in pairs)
     return normal.lorentz_sqdist(u, v) if lorentz else normal.sqdist(u, v)

@@ -158,9 +158,11 @@ def aggregate(
         out, space, state, *parts, *call.sizes, side.in_hubs, *call.steps,
         ATTENTION=key is not None, SHIFT=shift, **call.kind, **widths,
     )  # fmt: skip
-    del widths["INDEX"]
-    results = (out, space, state, call.num_rows, side.in_hubs)
-    call.by_hubs(kernels.merge_centroids, side, *parts, side.hubs, call.beta, *results, **widths)
+    call.by_hubs(
+        kernels.merge_centroids, side, *parts, side.hubs, call.u, points, call.beta, score, *call.given, side.pieces,
+        side.other, out, space, state, *call.sizes, side.in_hubs, *call.steps,
+        ATTENTION=key is not None, BLOCK_E=_tile(call.d, TAKEN, PIECE_ROOM), **call.kind, **widths,
+    )  # fmt: skip
     return out, space, state, score, points, key_polar, query_polar
 
 
@@ -178,10 +180,21 @@ def aggregate_backward(
     pair = u.new_empty(call.models, call.entries, 2)
     grad_weight = u.new_empty(call.models, call.entries if to_weight else 0)
     call.by_entries(
-        backward.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target, index.rows.other,
-        pair, grad_weight, *call.sizes, *call.steps,
+        backward.entry_gradients, call.u, points, q, to_gap, space, state, score, *call.given, index.target,
+        index.rows.other, pair, grad_weight, *call.sizes, *call.steps,
         CAP=cap, ATTENTION=key is not None, GRAD_WEIGHT=to_weight, SHARED=query is None, **call.kind, **widths,
     )  # fmt: skip
+
+    side, grad_u = index.columns, torch.empty_like(call.u)
+    parts = call.wide(side.in_hubs, 2, call.d), call.wide(side.in_hubs, 2)
+    call.by_pieces(
+        backward.pull_points, side, call.u, points, call.beta, q, to_gap, space, state, pair, side.pieces, side.other,
+        index.entry, grad_u, by_column, *parts, *call.sizes, side.in_hubs, **widths,
+    )  # fmt: skip
+    del widths["INDEX"]
+    results = (call.u, points, call.beta, grad_u, by_column, call.cols, side.in_hubs)
+    call.by_hubs(backward.merge_points, side, *parts, side.hubs, *results, **widths)
+    del q  # half of the memory that this takes, before there is more
 
     grad_query, grad_key = u.new_empty(0), u.new_empty(0)
     if key is not None:
@@ -190,23 +203,13 @@ def aggregate_backward(
         if query is not None:
             rows = query.contiguous(), query_polar
             grad_query = torch.empty_like(rows[0])
-            _pull_features(call, "row", rows, columns, pair, grad_query, by_row)
-            _pull_features(call, "column", columns, rows, pair, grad_key, by_column)
+            _pull_features(call, "row", rows, columns, score, pair, grad_query, by_row)
+            _pull_features(call, "column", columns, rows, score, pair, grad_key, by_column)
         elif index.symmetric:
-            _pull_features(call, "both", columns, columns, pair, grad_key, by_row)
+            _pull_features(call, "both", columns, columns, score, pair, grad_key, by_row)
         else:
-            _pull_features(call, "row", columns, columns, pair, grad_key, by_row)
-            _pull_features(call, "column", columns, columns, pair, grad_key, by_column, add=True)
-
-    side, grad_u = index.columns, torch.empty_like(call.u)
-    parts = call.wide(side.in_hubs, call.d), call.wide(side.in_hubs)
-    call.by_pieces(
-        backward.pull_points, side, call.u, points, call.beta, q, to_gap, pair, side.pieces, side.other, index.entry,
-        grad_u, by_column, *parts, *call.sizes, side.in_hubs, **widths,
-    )  # fmt: skip
-    del widths["INDEX"]
-    results = (call.u, points, call.beta, grad_u, by_column, call.cols, side.in_hubs)
-    call.by_hubs(backward.merge_points, side, *parts, side.hubs, *results, **widths)
+            _pull_features(call, "row", columns, columns, score, pair, grad_key, by_row)
+            _pull_features(call, "column", columns, columns, score, pair, grad_key, by_column, add=True)
 
     square = call.beta.double()
     row_sums, column_sums = by_row.sum(1), by_column.sum(1)
@@ -215,15 +218,15 @@ def aggregate_backward(
 
 
 def _pull_features(
-    call: _Call, role: str, mine: tuple[Tensor, Tensor], others: tuple[Tensor, Tensor], pair: Tensor, grad: Tensor,
-    by_node: Tensor, *, add: bool = False,
+    call: _Call, role: str, mine: tuple[Tensor, Tensor], others: tuple[Tensor, Tensor], score: Tensor, pair: Tensor,
+    grad: Tensor, by_node: Tensor, *, add: bool = False,
 ) -> None:  # fmt: skip
     """Gradient in the attention features of rows, columns, or nodes that are both; ``add`` to what is there."""
     side, a = call.index.columns if role == "column" else call.index.rows, mine[0].size(-1)
     widths, kind = call.widths("A", a), {"ROLE": role, "ADD": add}
-    parts = call.wide(side.in_hubs, a), call.wide(side.in_hubs, 2)
+    parts = call.wide(side.in_hubs, 2, a), call.wide(side.in_hubs, 3)
     call.by_pieces(
-        backward.pull_features, side, *mine, *others, call.beta, pair, side.pieces, side.other, call.index.entry,
+        backward.pull_features, side, *mine, *others, call.beta, score, pair, side.pieces, side.other, call.index.entry,
         grad, by_node, *parts, mine[0].size(1), others[0].size(1), call.entries, side.in_hubs, **kind, **widths,
     )  # fmt: skip
     del widths["INDEX"]

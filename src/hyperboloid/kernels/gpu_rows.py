@@ -15,7 +15,7 @@ from .gpu_math import LARGEST, TINY, asinh, block_of_rows, clip, excess, hold, s
 
 
 @triton.jit
-def _pair(u, v):
+def pair(u, v):
     """Lengths, ‖u‖ − ‖v‖, (û − v̂)·max(‖u‖, ‖v‖), max(‖u‖, ‖v‖) and ‖û − v̂‖² of rows ``(R, D)``."""
     n_u, n_v = tl.sqrt(tl.sum(u * u, 1).to(tl.float64)), tl.sqrt(tl.sum(v * v, 1).to(tl.float64))
     d_n = tl.sum((u - v) * (u + v), 1).to(tl.float64) / tl.maximum(n_u + n_v, TINY)
@@ -37,7 +37,7 @@ def chord_forward(
     u = tl.load(u_ptr + place, inside, 0.0)
     v = tl.load(v_ptr + place, inside, 0.0)
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    n_u, n_v, d_n, _turn, _longer, turned = _pair(u, v)
+    n_u, n_v, d_n, _turn, _longer, turned = pair(u, v)
     a = 2 * root * sinh(clip(d_n / root) / 2)
     tt = root * root * sinh(clip(n_u / root)) * sinh(clip(n_v / root)) * turned
     chord = tl.sqrt(a * a + tt)
@@ -49,7 +49,7 @@ def chord_forward(
 
 
 @triton.jit
-def _chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale):
+def chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale):
     """scale·∂d_L²/∂u of rows ``(R, D)``."""
     shown = tl.maximum(n_u, TINY)
     sinhc = tl.where(n_u > TINY, s_u / tl.maximum(clip(n_u / root), TINY), 1.0)
@@ -73,7 +73,7 @@ def chord_backward(
     v = tl.load(v_ptr + place, inside, 0.0)
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
     grad = tl.load(grad_ptr + row, there, 0.0).to(tl.float64)
-    n_u, n_v, d_n, turn, longer, turned = _pair(u, v)
+    n_u, n_v, d_n, turn, longer, turned = pair(u, v)
     s_u, s_v = sinh(clip(n_u / root)), sinh(clip(n_v / root))
     a = 2 * root * sinh(clip(d_n / root) / 2)
     tt = root * root * s_u * s_v * turned
@@ -88,8 +88,8 @@ def chord_backward(
         bent = 4 * grad * (arc * arc - t * t * slope)
     else:
         scale = tl.where(chord > TINY, grad / (2 * tl.maximum(chord, TINY)), 0.0)
-    to_u = _chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale)
-    to_v = _chord_gradient(v, n_v, s_v, s_u, -d_n, -turn, longer, turned, -a, root, scale)
+    to_u = chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale)
+    to_v = chord_gradient(v, n_v, s_v, s_u, -d_n, -turn, longer, turned, -a, root, scale)
     both = excess(clip(n_u / root)) + excess(clip(n_v / root))
     of_beta = a * a * excess(tl.abs(clip(d_n / root)) / 2) + tt * both / 2
     tl.store(grad_u_ptr + place, hold(to_u), inside)
@@ -100,7 +100,7 @@ def chord_backward(
 @triton.jit
 def _difference(u, v, root):
     """T ``(R, D)`` in units of √β and its length θ ``(R,)``."""
-    n_u, n_v, d_n, turn, longer, turned = _pair(u, v)
+    n_u, n_v, d_n, turn, longer, turned = pair(u, v)
     s_u, s_v = sinh(clip(n_u / root)), sinh(clip(n_v / root))
     half = sinh(clip(d_n / root) / 2)
     theta = 2 * asinh(tl.sqrt(half * half + s_u * s_v * turned / 4))
