@@ -30,6 +30,7 @@ def outputs_and_gradients(device, dtype, d):
         frechet_aggregate(u, adj, beta, weight),
         space.exp_at(u, u.roll(2, 0)),
         space.dist(u, u.roll(3, 0)),
+        space.sqdist(u, u.roll(4, 0)),
     ]
     probes = [torch.linspace(-1, 1, o.numel(), device=device, dtype=dtype).view(o.shape) for o in outputs]
     total = sum((o * p).sum() for o, p in zip(outputs, probes, strict=True))
@@ -45,3 +46,25 @@ def test_same_values_and_gradients_as_on_the_cpu(d, dtype, tolerance):
         assert (ours - theirs).abs().max() < tolerance * theirs.abs().max()
     scale = max(1.0, pairs[-2][1].abs().sum().item())
     assert (pairs[-1][0] - pairs[-1][1]).abs() < tolerance * scale
+
+
+@pytest.mark.parametrize("d", [4, 64])
+@pytest.mark.parametrize("apart", [0.0, 1e-6, 1.0])
+@pytest.mark.parametrize("radius", [2, 15, 40])
+def test_points_in_about_the_same_direction(radius, apart, d):
+    """See test_fused.py, of which this is the compiled twin; the graph has a hub in several pieces."""
+    draws = torch.Generator().manual_seed(radius)
+    edges = torch.cat([torch.randint(3000, (2, 9000), generator=draws), torch.zeros(2, 3000, dtype=torch.long)], 1)
+    edges[0, 9000:] = torch.arange(3000)
+    around = torch.randn(1, d, generator=draws) + apart * torch.randn(3000, d, generator=draws)
+    u = torch.nn.functional.normalize(around) * (radius + torch.rand(3000, 1, generator=draws))
+    found = []
+    for device, dtype in (("cuda", torch.float32), ("cpu", torch.float64)):
+        adj = Adjacency.from_edges(*edges.to(device), (3000, 3000), self_loops=True)
+        inputs = [t.to(device, dtype).requires_grad_() for t in (u, 0.02 * u, torch.tensor(1.0))]
+        x, key, beta = inputs
+        out = lorentz_aggregate(x, adj, beta, attention=(key, key))
+        probe = torch.linspace(-1, 1, out.numel(), device=device, dtype=dtype).view(out.shape)
+        found.append([t.detach().cpu().double() for t in (out, *torch.autograd.grad((out * probe).sum(), inputs))])
+    for mine, exact in list(zip(*found, strict=True))[:3]:
+        assert (mine - exact).norm() <= 5e-5 * exact.norm()

@@ -324,19 +324,25 @@ def pull_features(
             for k in range(count):
                 scales[k] += scale[entry[start + k]]
         careful[:] = 0.0
-        timed, scaled, squares = 0.0, 0.0, 0.0
+        timed, scaled, squares, latest = 0.0, 0.0, 0.0, 0.0
         for k in range(count):
-            j = others[k]
-            mu = score[entry[start + k] if role == 1 else start + k]
-            if scales[k] != 0 and _cancels(mu, polar[i, 0] * other_polar[j, 0], beta):
-                d_n, of_x, of_y, turned, a, tt, s_x, s_y = _careful(x, i, polar[i, 1], y, j, other_polar[j, 1], root)
-                n_x, n_y = _length(x, i), _length(y, j)
-                _add_gradient(careful, x, i, n_x, s_x, y, j, n_y, s_y, d_n, of_x, of_y, turned, a, root, scales[k])
-                squares += scales[k] * (a * a + tt)
-                scales[k] = 0.0
-            timed += scales[k] * other_polar[j, 0]
+            latest = max(latest, other_polar[others[k], 0])
+        if polar[i, 0] * latest > FAR * beta:
+            for k in range(count):
+                j = others[k]
+                mu = score[entry[start + k] if role == 1 else start + k]
+                if scales[k] != 0 and _cancels(mu, polar[i, 0] * other_polar[j, 0], beta):
+                    d_n, of_x, of_y, turned, a, tt, s_x, s_y = _careful(
+                        x, i, polar[i, 1], y, j, other_polar[j, 1], root
+                    )
+                    n_x, n_y = _length(x, i), _length(y, j)
+                    _add_gradient(careful, x, i, n_x, s_x, y, j, n_y, s_y, d_n, of_x, of_y, turned, a, root, scales[k])
+                    squares += scales[k] * (a * a + tt)
+                    scales[k] = 0.0
+        for k in range(count):
+            timed += scales[k] * other_polar[others[k], 0]
             scaled += scales[k]
-            scales[k] *= other_polar[j, 1]
+            scales[k] *= other_polar[others[k], 1]
         _sum(y, others, scales, space)
         square, along = 0.0, 0.0
         for c in range(x.shape[1]):
@@ -377,27 +383,36 @@ def pull_points(
         rows = row[start:stop]
         stretch, s, length = points[j, 0], points[j, 1], points[j, 3]
         cosh, inverse = math.sqrt(1 + s * s), 1 / max(length, TINY)
-        weight, radial = 0.0, 0.0
-        moved[:] = 0.0
+        weight, least = 0.0, 0.0
         for k in range(rows.shape[0]):
-            i = rows[k]
-            scales[k] = abs(w[entry[start + k]])
-            if w[entry[start + k]] < 0:
-                pull = scales[k] * to_gap[i]
-                turned = _turned(space[i], state[i, 0], u, j, length)
-                radial += pull * (turned / 2 * cosh - points[j, 2])
-                if turned > 0:
-                    for c in range(u.shape[1]):
-                        moved[c] -= pull * (space[i, c] / state[i, 0] - np.float64(u[j, c]) * inverse)
-            else:
-                weight += scales[k] * to_gap[i]
+            scales[k] = w[entry[start + k]]
+            weight += scales[k] * to_gap[rows[k]]
+            least = min(least, scales[k])
+        radial = 0.0
+        if least < 0:
+            moved[:] = 0.0
+            weight = 0.0
+            for k in range(rows.shape[0]):
+                i, pull = rows[k], abs(scales[k]) * to_gap[rows[k]]
+                if scales[k] >= 0:
+                    weight += pull
+                else:
+                    scales[k] = -scales[k]
+                    turned = _turned(space[i], state[i, 0], u, j, length)
+                    radial += pull * (turned / 2 * cosh - points[j, 2])
+                    if turned > 0:
+                        for c in range(u.shape[1]):
+                            moved[c] -= pull * (space[i, c] / state[i, 0] - np.float64(u[j, c]) * inverse)
         _sum(q, rows, scales, pulled)
-        along, aside = 0.0, 0.0
+        along = 0.0
         for c in range(u.shape[1]):
             along += pulled[c] * np.float64(u[j, c]) * inverse
-            aside += moved[c] * np.float64(u[j, c]) * inverse
         to_r = along * cosh + weight * s + radial
-        of_u = (to_r / root - stretch * (along + aside)) * inverse
+        if least < 0:
+            for c in range(u.shape[1]):
+                pulled[c] += moved[c]
+                along += moved[c] * np.float64(u[j, c]) * inverse
+        of_u = (to_r / root - stretch * along) * inverse
         for c in range(u.shape[1]):
-            grad[j, c] = _held(of_u * np.float64(u[j, c]) + stretch * (pulled[c] + moved[c]))
+            grad[j, c] = _held(of_u * np.float64(u[j, c]) + stretch * pulled[c])
         by_column[j, 0] = -to_r * min(length / root, CUT)
