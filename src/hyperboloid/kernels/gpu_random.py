@@ -150,7 +150,7 @@ class _Dropout(torch.autograd.Function):
     def forward(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
         models = _Models(key, p, number)
         own = x if models.shape else x.unsqueeze(0)  # (M, …)
-        if not own[:1].squeeze(0).is_contiguous():
+        if not own[0].is_contiguous():
             own = own.contiguous()
         out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         if out.numel():
