@@ -17,7 +17,7 @@ def _pairs_below(v):
     return v * (v - 1) >> 1
 
 
-@triton.jit(do_not_specialize=["edges", "non_edges", "halvings"])
+@triton.jit(do_not_specialize=["count", "edges", "non_edges", "halvings"])
 def _random_non_edges(key_ptr, below_ptr, out_ptr, count, edges, non_edges, halvings, BLOCK: tl.constexpr):
     """Pairs ``(M, 2, count)`` for keys ``(M,)``; ``below`` ``(edges,)`` are the non-edges below each edge."""
     model = tl.program_id(1).to(tl.int64)
@@ -29,9 +29,9 @@ def _random_non_edges(key_ptr, below_ptr, out_ptr, count, edges, non_edges, halv
     # the edges before the k-th non-edge are those with at most k non-edges below
     before, last = tl.zeros([BLOCK], tl.int64), tl.zeros([BLOCK], tl.int64) + edges
     for _ in range(halvings):
-        middle, open = before + last >> 1, before < last
-        is_before = open & (tl.load(below_ptr + middle, open, 0) <= k)
-        before, last = tl.where(is_before, middle + 1, before), tl.where(open & ~is_before, middle, last)
+        middle, going = before + last >> 1, before < last
+        is_before = going & (tl.load(below_ptr + middle, going, 0) <= k)
+        before, last = tl.where(is_before, middle + 1, before), tl.where(going & ~is_before, middle, last)
 
     rank = k + before
     v = ((1 + tl.sqrt((8 * rank + 1).to(tl.float64))) / 2).to(tl.int64)
