@@ -1,14 +1,15 @@
 """Random masks: a function of (seed, epoch, call, element) alone, and as good as random."""
 
 import math
+from contextlib import nullcontext
 from itertools import combinations
 
 import pytest
 import torch
 from torch.func import vmap
 
-from hyperboloid.kernels import dropout, keep_mask, random_stream
-from hyperboloid.kernels.random import hash32, hash32_int
+from hyperboloid.kernels import dropout, fold, keep_mask, random_stream, use_backend
+from hyperboloid.kernels.random import hash32_int
 
 CPU = torch.device("cpu")
 N = 100_000
@@ -165,11 +166,85 @@ def test_every_way_to_a_mask_gives_the_same_bits(seed, p):
         assert torch.equal(one, three)
 
 
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.7, 0.9, 0.999])
+def test_a_number_is_the_same_probability_for_every_kind_of_key(p):
+    with random_stream(11, 5):
+        loop = keep_mask((3000,), p, CPU)
+    with random_stream(torch.tensor(11), 5):
+        assert torch.equal(keep_mask((3000,), p, CPU), loop)
+
+
+# ---- every backend draws the same
+
+SIZES = [(1,), (7, 3), (1024,), (2, 1000)]  # blocks that are full, and blocks that are not
+
+
 @pytest.mark.usefixtures("backend")
-def test_every_backend_has_the_same_hash():
-    x = torch.tensor([0, 1, -1, 2**31 - 1, -(2**31), 123456789], dtype=torch.int32)
+def test_every_backend_folds_keys_alike():
+    keys = torch.tensor([0, 1, -1, 2**31 - 1, -(2**31), 123456789], dtype=torch.int32)
     # two rounds of xor-shift and multiply in whole numbers of any size
-    expected = [hash32_int(int(n) & 0xFFFFFFFF) for n in x]
-    assert [int(n) & 0xFFFFFFFF for n in hash32(x)] == expected
-    many = torch.arange(-3000, 3000, dtype=torch.int32).view(3, 2000)
-    assert torch.equal(vmap(hash32, in_dims=1, out_dims=1)(many), torch.stack([hash32(row) for row in many]))
+    expected = [hash32_int(hash32_int(int(k) & 0xFFFFFFFF) + 7 & 0xFFFFFFFF) for k in keys]
+    for number in (7, torch.tensor(7, dtype=torch.int32)):
+        assert [int(k) & 0xFFFFFFFF for k in fold(keys, number)] == expected
+        assert torch.equal(vmap(lambda key, number=number: fold(key, number))(keys), fold(keys, number))
+    assert torch.equal(vmap(lambda number: fold(keys[3], number))(keys), torch.stack([fold(keys[3], k) for k in keys]))
+
+
+def same_as_the_reference(function, *inputs):
+    """Outputs and gradients of the backend in use; they must be those of the reference, bit by bit."""
+    results = []
+    for chosen in (nullcontext(), use_backend("reference")):
+        with chosen:
+            own = [t.clone().requires_grad_(t.is_floating_point()) for t in inputs]
+            outputs = function(*own)
+            wanted = [o for o in outputs if o.requires_grad]
+            moved = [t for t in own if t.requires_grad]
+            probes = [torch.linspace(-1, 1, o.numel(), dtype=o.dtype).view(o.shape) for o in wanted]
+            gradients = torch.autograd.grad(wanted, moved, probes) if wanted else ()
+        results.append([*outputs, *gradients])
+    for ours, theirs in zip(*results, strict=True):
+        assert ours.dtype == theirs.dtype
+        assert torch.equal(ours, theirs)
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("shape", SIZES)
+@pytest.mark.parametrize("p", [0.2, 0.7, torch.tensor(0.7), torch.tensor(0.4, dtype=torch.float64)])
+@pytest.mark.parametrize("seed", [3, torch.tensor(3, dtype=torch.int32)])
+def test_every_backend_draws_and_drops_alike(shape, p, seed):
+    generator = torch.Generator().manual_seed(0)
+
+    def draw(x, y):
+        with random_stream(seed, 7):
+            return [keep_mask(shape, p, CPU), dropout(x, p, training=True), dropout(y.t(), p, training=True)]
+
+    x, y = torch.randn(shape, generator=generator), torch.randn(30, 40, generator=generator, dtype=torch.float64)
+    same_as_the_reference(draw, x, y)
+
+
+@pytest.mark.usefixtures("backend")
+def test_an_element_that_draws_the_probability_itself_is_kept():
+    key = fold(fold(3, 7), 1)
+    drawn = (hash32_int(key + 5 & 0xFFFFFFFF) >> 8) / 2**24
+    for p in (drawn, torch.tensor(drawn)):
+        for seed in (3, torch.tensor(3)):
+            with random_stream(seed, 7):
+                assert keep_mask((6,), p, CPU)[5]
+    with random_stream(3, 7):
+        assert not keep_mask((6,), drawn + 2**-24, CPU)[5]
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("in_dims", [(0, 0, 0), (None, 0, 0), (0, None, 0), (0, 0, None), (1, None, None)])
+def test_every_backend_drops_alike_in_a_batch(in_dims):
+    seeds, p = torch.tensor([0, 7, 2**31 - 1], dtype=torch.int32), torch.tensor([0.0, 0.25, 0.9])
+    x = torch.randn(3, 3, 700, generator=torch.Generator().manual_seed(0))
+
+    def draw(x, seed, p):
+        with random_stream(seed, torch.tensor(2, dtype=torch.int32)):
+            return keep_mask((50, 31), p, CPU), dropout(x, p, training=True)
+
+    seeds, p = (t if dim == 0 else t[1] for t, dim in zip((seeds, p), in_dims[1:], strict=True))
+    # neither the models nor their rows lie side by side
+    same_as_the_reference(lambda x: vmap(draw, in_dims=in_dims)(x[:, :, :650], seeds, p), x)
+    same_as_the_reference(lambda x: vmap(draw, in_dims=in_dims)(x[:, :2], seeds, p), x)

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from hyperboloid.errors import InputError
 from hyperboloid.graphs.graph import UNLABELLED, Graph
+from hyperboloid.kernels import Key, random_numbers
+from hyperboloid.kernels.dispatch import chosen_backend
 
 DISEASE_NAMES = frozenset({"disease", "disease_lp", "disease_nc"})
 
@@ -47,16 +49,20 @@ class NonEdges:
     Below the i-th edge, by rank, lie ``rank_i − i`` non-edges. A binary search for k in these numbers tells
     how many edges precede the k-th non-edge, hence its own rank: exact, without rejection, as quick for dense
     graphs as for sparse ones, in memory proportional to the edges.
+
+    Attributes:
+        count: number of non-edges.
+        below: ``(E,)`` int64, how many of them lie below each edge, in the edges' order.
     """
 
     def __init__(self, pairs: Tensor, num_nodes: int) -> None:
         ranks = pair_rank(pairs).sort().values
         self.count = num_nodes * (num_nodes - 1) // 2 - ranks.numel()
-        self._below = ranks - torch.arange(ranks.numel(), device=ranks.device)
+        self.below = ranks - torch.arange(ranks.numel(), device=ranks.device)
 
     def __getitem__(self, k: Tensor) -> Tensor:
-        """The non-edges numbered ``k``: ``(P,)`` int64 to ``(2, P)``."""
-        return pair_of_rank(k + torch.searchsorted(self._below, k, right=True))
+        """The non-edges numbered ``k``: ``(…)`` int64 to ``(2, …)``."""
+        return pair_of_rank(k + torch.searchsorted(self.below, k, right=True))
 
 
 class NegativeSampler:
@@ -76,13 +82,18 @@ class NegativeSampler:
                 f"all pairs of the {num_nodes} nodes are training edges, so there are no negatives to draw"
             )
 
-    def sample(self, numbers: Tensor) -> Tensor:
-        """Pairs ``(2, …)`` int64, one for each of the random numbers ``(…)``; a pair may come twice.
+    def sample(self, key: Key, count: int) -> Tensor:
+        """Pairs ``(2, count)`` int64 that follow from the key alone, ``(M, 2, count)`` for keys ``(M,)``.
 
-        Args:
-            numbers: int64, uniform over a range far larger than the number of pairs.
+        A pair may come twice.
         """
-        return self._non_edges[numbers % self._non_edges.count]
+        pairs = self._non_edges
+        if chosen_backend(pairs.below) == "triton":
+            from hyperboloid.kernels.gpu_non_edges import random_non_edges
+
+            return random_non_edges(key, count, pairs.below, pairs.count)
+        numbers = random_numbers(key, count, pairs.below.device)  # from a range far larger than the number of pairs
+        return pairs[numbers % pairs.count].movedim(0, -2)
 
 
 @dataclass(frozen=True, eq=False)

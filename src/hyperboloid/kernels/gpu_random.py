@@ -1,4 +1,8 @@
-"""The hash behind random masks as one Triton kernel: in torch it would be a dozen, each of which has to be started."""
+"""Random masks as Triton kernels: in torch each would be a dozen operations, all of which have to be started.
+
+The numbers are those of `random.py`, bit by bit. A mask is a function of its key, so that the gradient of dropout draws
+it again and nothing is kept. Under :func:`torch.func.vmap` the mapped axis becomes the grid's axis of models.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +17,92 @@ BLOCK = 1024
 
 
 @triton.jit
-def _hash32(x_ptr, out_ptr, count, BLOCK: tl.constexpr):
-    """:func:`hyperboloid.kernels.random.hash32` of ``(count,)`` numbers."""
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + place, place < count, 0).to(tl.uint32, bitcast=True)
+def hashed(x):
+    """:func:`hyperboloid.kernels.random.hash32` of uint32 numbers."""
     x ^= x >> 16
     x *= 0x7FEB352D
     x ^= x >> 15
     x *= 0x846CA68B
-    x ^= x >> 16
-    tl.store(out_ptr + place, x.to(tl.int32, bitcast=True), place < count)
+    return x ^ (x >> 16)
 
 
-class _Hash(torch.autograd.Function):
+@triton.jit
+def _folded(key, number):
+    """:func:`hyperboloid.kernels.random.fold`; keys and numbers wider than 32 bits lose the upper ones."""
+    return hashed(hashed(key.to(tl.uint32)) + number.to(tl.uint32))
+
+
+@triton.jit(do_not_specialize=["number", "step", "number_step"])
+def _fold(
+    key_ptr, number_ptr, out_ptr, count, number, step, number_step, NUMBERS: tl.constexpr, BLOCK: tl.constexpr
+):  # fmt: skip
+    """Fold ``(count,)`` keys with a number, or with as many numbers; a step is 0 where there is one for all."""
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    if NUMBERS:
+        number = tl.load(number_ptr + place * number_step, place < count, 0)
+    key = _folded(tl.load(key_ptr + place * step, place < count, 0), number)
+    tl.store(out_ptr + place, key.to(tl.int32, bitcast=True), place < count)
+
+
+@triton.jit
+def _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD: tl.constexpr):
+    """Which elements a model keeps, and its probability of dropping one."""
+    start = number.to(tl.uint32)
+    if FOLD:
+        start = _folded(tl.load(key_ptr + model * key_step), number)
+    p = tl.load(p_ptr + model * p_step)
+    bits = hashed(start + place.to(tl.uint32)) >> 8
+    return bits.to(p.dtype) >= p * 16777216.0, p
+
+
+@triton.jit(do_not_specialize=["number", "key_step", "p_step"])
+def _keep_mask(key_ptr, p_ptr, out_ptr, count, number, key_step, p_step, FOLD: tl.constexpr, BLOCK: tl.constexpr):
+    """Masks ``(M, count)``, with the key fold(key, number), or number itself."""
+    model = tl.program_id(1).to(tl.int64)
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    keep, _p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
+    tl.store(out_ptr + model * count + place, keep, place < count)
+
+
+@triton.jit(do_not_specialize=["number", "key_step", "p_step"])
+def _dropout(
+    x_ptr, key_ptr, p_ptr, out_ptr, count, x_step, number, key_step, p_step, FOLD: tl.constexpr, BLOCK: tl.constexpr
+):
+    """x·mask/(1 − p) of ``(M, count)`` numbers, whose models are ``x_step`` apart."""
+    model = tl.program_id(1).to(tl.int64)
+    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    keep, p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
+    x = tl.load(x_ptr + model * x_step + place, place < count, 0.0)
+    kept, share = x * keep.to(x.dtype), (1 - p).to(x.dtype)
+    if x.dtype == tl.float32:
+        kept = tl.div_rn(kept, share)  # a plain / is not rounded as torch rounds it
+    else:
+        kept = kept / share
+    tl.store(out_ptr + model * count + place, kept, place < count)
+
+
+def _blocks(count: int) -> int:
+    return -(-count // BLOCK)
+
+
+def _in_front(tensor: Any, dim: int | None) -> Any:
+    """A tensor with its mapped axis, if it has one, in front."""
+    return tensor if dim is None else tensor.movedim(dim, 0)
+
+
+class _Fold(torch.autograd.Function):
     @staticmethod
-    def forward(x: Tensor) -> Tensor:
-        x = x.contiguous()
-        out = torch.empty_like(x)
-        if x.numel():
-            _hash32[(-(-x.numel() // BLOCK),)](x, out, x.numel(), BLOCK=BLOCK)
+    def forward(key: Tensor, number: Tensor | int) -> Tensor:
+        many = isinstance(number, Tensor)
+        out = torch.empty(
+            torch.broadcast_shapes(key.shape, number.shape) if many else key.shape, dtype=torch.int32, device=key.device
+        )
+        keys, numbers = (t.expand(out.shape).reshape(-1) for t in (key, number if many else key))
+        if out.numel():
+            _fold[(_blocks(out.numel()),)](
+                keys, numbers, out, out.numel(), 0 if many else number, keys.stride(0), numbers.stride(0),
+                NUMBERS=many, BLOCK=BLOCK,
+            )  # fmt: skip
         return out
 
     @staticmethod
@@ -39,11 +110,94 @@ class _Hash(torch.autograd.Function):
         ctx.mark_non_differentiable(output)
 
     @staticmethod
-    def vmap(info: Any, in_dims: Any, x: Tensor) -> tuple[Tensor, int]:
-        return _Hash.apply(x), in_dims[0]
+    def vmap(info: Any, in_dims: Any, key: Tensor, number: Tensor | int) -> tuple[Tensor, int]:
+        return _Fold.apply(_in_front(key, in_dims[0]), _in_front(number, in_dims[1])), 0
 
 
-def hash32(x: Tensor) -> Tensor:
-    """See :func:`hyperboloid.kernels.random.hash32`."""
-    out: Tensor = _Hash.apply(x)
+class _Models:
+    """Which key and which p each of a batch of models has; ``shape`` is ``()`` for a single model, or ``(M,)``."""
+
+    def __init__(self, key: Tensor | None, p: Tensor, number: int) -> None:
+        self.shape = torch.broadcast_shapes(p.shape, () if key is None else key.shape)
+        self.count = self.shape.numel()
+        keys, p = (t.expand(self.shape).reshape(-1) for t in (p if key is None else key, p))
+        self.tensors = keys, p
+        self.numbers = number, keys.stride(0), p.stride(0)
+        self.kind = {"FOLD": key is not None, "BLOCK": BLOCK}
+
+
+class _KeepMask(torch.autograd.Function):
+    @staticmethod
+    def forward(key: Tensor | None, number: int, p: Tensor, count: int) -> Tensor:
+        models = _Models(key, p, number)
+        out = torch.empty(*models.shape, count, dtype=torch.bool, device=p.device)
+        if out.numel():
+            grid = (_blocks(count), models.count)
+            _keep_mask[grid](*models.tensors, out.view(torch.uint8), count, *models.numbers, **models.kind)
+        return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, key: Tensor | None, number: int, p: Tensor, count: int) -> tuple[Tensor, int]:
+        return _KeepMask.apply(_in_front(key, in_dims[0]), number, _in_front(p, in_dims[2]), count), 0
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
+        models = _Models(key, p, number)
+        own = x if models.shape else x.unsqueeze(0)  # (M, …)
+        if not own[0].is_contiguous():
+            own = own.contiguous()
+        out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        if out.numel():
+            count = out.numel() // models.count
+            keys, p = models.tensors
+            _dropout[(_blocks(count), models.count)](
+                own, keys, p, out, count, own.stride(0), *models.numbers, **models.kind
+            )
+        return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        _, key, ctx.number, p = inputs
+        ctx.save_for_backward(key, p)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
+        key, p = ctx.saved_tensors
+        return _Dropout.apply(grad, key, ctx.number, p), None, None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, x: Tensor, key: Tensor | None, number: int, p: Tensor) -> tuple[Tensor, int]:
+        x = x.expand(info.batch_size, *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
+        p = p.expand(info.batch_size) if in_dims[3] is None else p.movedim(in_dims[3], 0)
+        return _Dropout.apply(x, _in_front(key, in_dims[1]), number, p), 0
+
+
+def fold(key: Tensor, number: Tensor | int) -> Tensor:
+    """See :func:`hyperboloid.kernels.random.fold`; ``number`` is an int32, or broadcast against the keys."""
+    out: Tensor = _Fold.apply(key, number)
+    return out
+
+
+def keep_mask(key: Tensor | None, number: int, p: Tensor, count: int) -> Tensor:
+    """A mask ``(count,)`` that is False with probability ``p``.
+
+    Args:
+        key: scalar; None if ``number`` is the mask's key.
+        number: an int32 that is folded into the key.
+        p: scalar.
+        count: number of elements.
+    """
+    out: Tensor = _KeepMask.apply(key, number, p, count)
+    return out
+
+
+def dropout(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
+    """See :func:`hyperboloid.kernels.random.dropout`; ``key``, ``number`` and ``p`` are those of :func:`keep_mask`."""
+    out: Tensor = _Dropout.apply(x, key, number, p)
     return out

@@ -10,6 +10,8 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
+from typing import NamedTuple, overload
 
 import torch
 from torch import Tensor
@@ -24,12 +26,6 @@ def _signed(constant: int) -> int:
 
 def hash32(x: Tensor) -> Tensor:
     """Mix the bits of int32 numbers: two rounds of xor-shift and multiply, all modulo 2³²."""
-    from .dispatch import chosen_backend
-
-    if chosen_backend(x) == "triton":
-        from . import gpu_random
-
-        return gpu_random.hash32(x)
     x = x ^ ((x >> 16) & 0xFFFF)
     x = x * _signed(0x7FEB352D)
     x = x ^ ((x >> 15) & 0x1FFFF)
@@ -46,12 +42,30 @@ def hash32_int(x: int) -> int:
     return x ^ (x >> 16)
 
 
+def _is_triton(t: Tensor) -> bool:
+    from .dispatch import chosen_backend
+
+    return chosen_backend(t) == "triton"
+
+
 Key = int | Tensor  # the bits of an int32: a plain number, or a tensor where every model of a batch has its own
+
+
+@overload
+def fold(key: int, number: int) -> int: ...
+
+
+@overload
+def fold(key: Key, number: Key) -> Key: ...
 
 
 def fold(key: Key, number: Key) -> Key:
     """A new key from a key and a number."""
     if isinstance(key, Tensor):
+        if _is_triton(key):
+            from . import gpu_random
+
+            return gpu_random.fold(key, number)
         return hash32(hash32(key) + number)
     if isinstance(number, Tensor):
         return hash32(number + _signed(hash32_int(key & 0xFFFFFFFF)))
@@ -65,16 +79,35 @@ def random_numbers(key: Key, count: int, device: torch.device) -> Tensor:
     return bits[..., :count] << 31 | bits[..., count:]
 
 
+class _Turn(NamedTuple):
+    """The key of one call; ``fold(key, number)`` where models have their own, which a kernel does by itself."""
+
+    key: Tensor | None
+    number: int
+
+    @property
+    def folded(self) -> Key:
+        return self.number if self.key is None else fold(self.key, self.number)
+
+
 class _Stream:
     """The masks of one training step: the n-th call gets the n-th key."""
 
     def __init__(self, seed: Key, epoch: Key) -> None:
-        self._key = fold(seed, epoch)
+        self._seed, self._epoch = seed, epoch
         self._calls = 0
 
-    def next_key(self) -> Key:
+    @cached_property
+    def _key(self) -> Key:
+        return fold(self._seed, self._epoch)
+
+    def take_turn(self, nothing: bool) -> _Turn | None:
+        """The key of this call; None if it draws ``nothing``."""
         self._calls += 1
-        return fold(self._key, self._calls)
+        if nothing:
+            return None
+        key = self._key
+        return _Turn(key, self._calls) if isinstance(key, Tensor) else _Turn(None, fold(key, self._calls))
 
 
 _active: ContextVar[_Stream | None] = ContextVar("random_stream", default=None)
@@ -90,33 +123,63 @@ def random_stream(seed: Key, epoch: Key) -> Iterator[None]:
         _active.reset(token)
 
 
+def _take_turn(p: float | Tensor) -> _Turn | None:
+    """The key of this call; None when p is the number 0, and nothing is dropped.
+
+    A stream counts the call in any case, so that one call's mask does not depend on another call's probability.
+    """
+    nothing, stream = _is_zero(p), _active.get()
+    if stream is not None:
+        return stream.take_turn(nothing)
+    return None if nothing else _Turn(None, int(torch.randint(2**32, ())))
+
+
+def _is_zero(p: float | Tensor) -> bool:
+    return not isinstance(p, Tensor) and p == 0
+
+
+def _for_kernel(turn: _Turn, p: float | Tensor, device: torch.device) -> tuple[Tensor | None, int, Tensor]:
+    """Key, number and p as `gpu_random.py` takes them; a number p is as exact there as it is here."""
+    key = None if turn.key is None else turn.key.to(device)
+    exact = p if isinstance(p, Tensor) else torch.full((), p, dtype=torch.float64, device=device)
+    return key, _signed(turn.number), exact
+
+
 def keep_mask(shape: torch.Size | tuple[int, ...], p: float | Tensor, device: torch.device) -> Tensor | None:
     """A bool tensor that is False with probability ``p``, element by element; None when p is the number 0.
 
-    A stream gives its key in any case, so that one call's mask does not depend on another call's probability. A
-    compiled program cannot see the stream: its masks follow torch's own generator.
+    A compiled program cannot see the stream: its masks follow torch's own generator.
     """
-    nothing = not isinstance(p, Tensor) and p == 0
     if torch.compiler.is_compiling():
-        return None if nothing else torch.rand(shape, device=device) >= p
-    stream = _active.get()
-    if stream is None and nothing:
-        return None
-    key = int(torch.randint(2**32, ())) if stream is None else stream.next_key()
-    if nothing:
+        return None if _is_zero(p) else torch.rand(shape, device=device) >= p
+    turn = _take_turn(p)
+    if turn is None:
         return None
     count = torch.Size(shape).numel()
-    if isinstance(key, int) and not isinstance(p, Tensor) and device.type == "cpu":
+    if _is_triton(torch.empty(0, dtype=torch.int32, device=device)):
+        from . import gpu_random
+
+        return gpu_random.keep_mask(*_for_kernel(turn, p, device), count).view(shape)
+    key = turn.folded
+    least = p * (1 << _BITS) if isinstance(p, Tensor) else math.ceil(p * (1 << _BITS))
+    if isinstance(key, int) and isinstance(least, int) and device.type == "cpu":
         from . import cpu_loops
 
-        mask = cpu_loops.keep_mask(count, key, 32 - _BITS, math.ceil(p * (1 << _BITS)))
+        mask = cpu_loops.keep_mask(count, key, 32 - _BITS, least)
         return torch.from_numpy(mask).view(shape)
     start = key.to(device) if isinstance(key, Tensor) else _signed(key)
     bits = hash32(torch.arange(count, dtype=torch.int32, device=device) + start) >> (32 - _BITS)
-    return ((bits & ((1 << _BITS) - 1)) >= p * (1 << _BITS)).view(shape)
+    return ((bits & ((1 << _BITS) - 1)) >= least).view(shape)
 
 
 def dropout(x: Tensor, p: float | Tensor, training: bool) -> Tensor:
     """Zero elements of ``x`` with probability ``p`` and scale the rest by 1/(1 − p)."""
-    keep = keep_mask(x.shape, p, x.device) if training else None
+    if not training:
+        return x
+    if _is_triton(x):
+        from . import gpu_random
+
+        turn = _take_turn(p)
+        return x if turn is None else gpu_random.dropout(x, *_for_kernel(turn, p, x.device))
+    keep = keep_mask(x.shape, p, x.device)
     return x if keep is None else x * keep / (1 - p)

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
 from hyperboloid.graphs.splits import NegativeSampler, split_links, split_nodes
-from hyperboloid.kernels import Key, fold, random_numbers
+from hyperboloid.kernels import Key, fold
 from hyperboloid.nn import Encoder
 from hyperboloid.nn.decoders import Distance
 from hyperboloid.nn.encoder import Sizes
@@ -173,8 +173,7 @@ class LinkTask(Task):
 
     def examples(self, seed: Key, epoch: Key) -> Tensor:
         """Pairs ``(…, 2, P)``: the training edges, then as many fresh non-edges."""
-        numbers = random_numbers(fold(fold(seed, epoch), _NEGATIVES), self._train.size(1), self.device)
-        negative = self._sampler.sample(numbers).movedim(0, -2)
+        negative = self._sampler.sample(fold(fold(seed, epoch), _NEGATIVES), self._train.size(1))
         return torch.cat([self._train.expand(negative.shape), negative], dim=-1)
 
     def part(self, part: Part) -> Tensor:
