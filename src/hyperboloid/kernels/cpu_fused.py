@@ -68,7 +68,8 @@ def aggregate(
             _array(keep, m, _BOOL, 1), ptr, col, cap, query is None, out[m].numpy(), space[m].numpy(), state[m].numpy(),
             score[m].numpy(),
         )  # fmt: skip
-    return out, space, state, score, points, key_polar, query_polar
+    # rows and pairs of which too little is left are computed again on the spot: there are no flags to raise
+    return out, space, state, score, points, key_polar, query_polar, torch.zeros(models, 2, dtype=torch.int32)
 
 
 _BOOL = torch.empty(0, dtype=torch.bool)
@@ -87,7 +88,7 @@ def aggregate_backward(
     grad_weight = u.new_empty(models, entries if to_weight else 0)
     even = np.arange(num_rows + 1, dtype=np.int32)
     for m in range(models):
-        space, state, score, points, key_polar, query_polar = (t[m].numpy() for t in needed)
+        space, state, score, points, key_polar, query_polar, _ = (t[m].numpy() for t in needed)
         x, b, g = _array(u, m, u, 2), float(beta[m]), _array(grad, m, u, 2)
         q, to_gap = np.empty((num_rows, d)), np.empty(num_rows)
         by_row, by_column = np.zeros((num_rows, 2)), np.zeros((cols, 2))

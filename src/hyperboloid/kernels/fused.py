@@ -52,12 +52,12 @@ def aggregate(
     symmetric: bool,
     looped: bool,
     cap: float,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Centroids ``(M, num_rows, d)``, and what the gradient needs.
 
     That is, all double but the scores: their sums in space ``(M, num_rows, d)``, states ``(M, num_rows, 3)``, scores of
     the entries ``(M, E)``, and numbers of the points ``(M, num_cols, 4)`` and of the attention features of columns and
-    rows ``(M, num_…, 2)``; empty where there is none.
+    rows ``(M, num_…, 2)``, empty where there is none; flags ``(M, 2)`` of `gpu_refine.py`.
 
     Args:
         u: points of the columns ``(M, num_cols, d)``.
@@ -70,7 +70,7 @@ def aggregate(
         cap: larger squared distances count as this one.
     """
     index = _unflat(graph, symmetric, looped)
-    result: tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
+    result: tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]
     result = _backend(u).aggregate(u, query, key, beta, weight, keep, index, cap)
     return result
 
@@ -90,6 +90,7 @@ def _(
         u.new_empty(models, cols, 4, dtype=wide),
         u.new_empty(models, cols if attention else 0, 2, dtype=wide),
         u.new_empty(models, 0 if query is None else rows, 2, dtype=wide),
+        u.new_empty(models, 2, dtype=torch.int32),
     )
 
 
@@ -138,7 +139,7 @@ def _setup_context(ctx: Any, inputs: Any, output: Any) -> None:
 
 def _backward(ctx: Any, grad: Tensor, *_: Any) -> tuple[Any, ...]:
     saved = ctx.saved_tensors
-    tensors, graph, needed = saved[:6], saved[6:-6], saved[-6:]
+    tensors, graph, needed = saved[:6], saved[6:-7], saved[-7:]
     to_weight = ctx.needs_input_grad[4]
     given = (list(graph), ctx.symmetric, ctx.looped, ctx.cap)
     gradients = aggregate_backward(grad, *tensors, *given, list(needed), to_weight)

@@ -13,11 +13,14 @@ from hyperboloid.geometry.rows import Gradients, RowKernel
 
 from . import gpu_aggregate as kernels
 from . import gpu_aggregate_backward as backward
+from . import gpu_refine as refine
 from . import gpu_rows as loops
 from .adjacency import Index, Side
 
 #: Most entries, or neighbours of a node, that a program takes at a time, and room for all their coordinates; measured.
 TAKEN, ENTRY_ROOM, PIECE_ROOM = 32, 2048, 512
+#: Programs that look, model by model, whether something must be computed again; mostly there is nothing.
+REFINING = 512
 
 
 def _block(d: int) -> int:
@@ -86,6 +89,11 @@ def _polar(t: Tensor, beta: Tensor, count: int) -> Tensor:
     return out
 
 
+def _without_index(widths: dict[str, Any]) -> dict[str, Any]:
+    """For kernels that look no neighbour up."""
+    return {name: value for name, value in widths.items() if name != "INDEX"}
+
+
 class _Call:
     """What the kernels of one call share; tensors that are not there are replaced by one that is."""
 
@@ -121,6 +129,12 @@ class _Call:
         if side.pieces.size(0):
             kernel[(side.pieces.size(0), self.models)](*args, BLOCK_E=tile, **constants, num_warps=1)
 
+    def refine(self, kernel: Any, count: int, *args: Any, **constants: Any) -> None:
+        """Run a kernel of `gpu_refine.py`, whose programs take so many rows, columns or entries in turn."""
+        tile = _tile(max(constants.get("BLOCK_A", 1), constants.get("BLOCK_D", 1)), TAKEN, PIECE_ROOM)
+        if count and self.entries:
+            kernel[(min(count, REFINING), self.models)](*args, BLOCK_E=tile, **constants)
+
     def by_hubs(self, kernel: Any, side: Side, *args: Any, **constants: Any) -> None:
         """Run a kernel over the rows or columns in several pieces."""
         if side.hubs.size(0):
@@ -135,6 +149,7 @@ def aggregate(
     call = _Call(u, beta, weight, keep, index)
     points, key_polar, query_polar = _polar(call.u, call.beta, 4), call.wide(0, 2), call.wide(0, 2)
     score = u.new_empty(call.models, call.entries if key is not None else 0)
+    flags = torch.zeros(call.models, 2, dtype=torch.int32, device=u.device)
     if key is not None:
         key = key.contiguous()
         key_polar = _polar(key, call.beta, 2)
@@ -142,10 +157,10 @@ def aggregate(
         if query is not None:
             query = query.contiguous()
             rows = query, query_polar = query, _polar(query, call.beta, 2)
-        call.by_entries(
-            kernels.scores, *rows, key, key_polar, call.beta, index.target, index.rows.other, score, *call.sizes,
-            CAP=cap, SHARED=query is None, **call.widths("A", key.size(-1)),
-        )  # fmt: skip
+        given = (*rows, key, key_polar, call.beta, index.target, index.rows.other, score, flags, *call.sizes)
+        known = {"CAP": cap, "SHARED": query is None, **call.widths("A", key.size(-1))}
+        call.by_entries(kernels.scores, *given, **known)
+        call.refine(refine.refine_scores, call.entries, *given, **known)
 
     side, widths = index.rows, call.widths("D", call.d)
     out = u.new_empty(call.models, call.num_rows, call.d)
@@ -155,15 +170,16 @@ def aggregate(
     shift = any(call.kind.values()) or (key is not None and not (index.looped and query is None))
     call.by_pieces(
         kernels.centroids, side, call.u, points, call.beta, score, *call.given, side.pieces, side.other,
-        out, space, state, *parts, *call.sizes, side.in_hubs, *call.steps,
+        out, space, state, flags, *parts, *call.sizes, side.in_hubs, *call.steps,
         ATTENTION=key is not None, SHIFT=shift, **call.kind, **widths,
     )  # fmt: skip
-    call.by_hubs(
-        kernels.merge_centroids, side, *parts, side.hubs, call.u, points, call.beta, score, *call.given, side.pieces,
-        side.other, out, space, state, *call.sizes, side.in_hubs, *call.steps,
-        ATTENTION=key is not None, BLOCK_E=_tile(call.d, TAKEN, PIECE_ROOM), **call.kind, **widths,
+    merged = (out, space, state, flags, call.num_rows, side.in_hubs)
+    call.by_hubs(kernels.merge_centroids, side, *parts, side.hubs, call.beta, *merged, **_without_index(widths))
+    call.refine(
+        refine.refine_centroids, call.num_rows, call.u, points, call.beta, score, *call.given, side.ptr, side.other,
+        out, space, state, flags, *call.sizes, *call.steps, ATTENTION=key is not None, **call.kind, **widths,
     )  # fmt: skip
-    return out, space, state, score, points, key_polar, query_polar
+    return out, space, state, score, points, key_polar, query_polar, flags
 
 
 def aggregate_backward(
@@ -172,44 +188,60 @@ def aggregate_backward(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """See :func:`hyperboloid.kernels.fused.aggregate_backward`."""
     call = _Call(u, beta, weight, keep, index)
-    space, state, score, points, key_polar, query_polar = needed
+    space, state, score, points, key_polar, query_polar, flags = needed
     widths, grad = call.widths("D", call.d), grad.contiguous()
     q, to_gap = torch.empty_like(space), call.wide(call.num_rows)
     by_row, by_column = call.wide(call.num_rows, 2).zero_(), call.wide(call.cols, 2).zero_()
     _over_rows(backward.row_gradients, grad, call.beta, grad, space, state, call.beta, q, to_gap, by_row)
     pair = u.new_empty(call.models, call.entries, 2)
     grad_weight = u.new_empty(call.models, call.entries if to_weight else 0)
+    known = {"CAP": cap, "ATTENTION": key is not None, "GRAD_WEIGHT": to_weight, "SHARED": query is None, **call.kind}
     call.by_entries(
-        backward.entry_gradients, call.u, points, q, to_gap, space, state, score, *call.given, index.target,
-        index.rows.other, pair, grad_weight, *call.sizes, *call.steps,
-        CAP=cap, ATTENTION=key is not None, GRAD_WEIGHT=to_weight, SHARED=query is None, **call.kind, **widths,
+        backward.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target, index.rows.other,
+        pair, grad_weight, *call.sizes, *call.steps, **known, **widths,
+    )  # fmt: skip
+    call.refine(
+        refine.refine_entries, call.num_rows, call.u, points, q, to_gap, space, state, score, *call.given,
+        index.rows.ptr, index.rows.other, pair, grad_weight, flags, *call.sizes, *call.steps, **known, **widths,
     )  # fmt: skip
 
     side, grad_u = index.columns, torch.empty_like(call.u)
-    parts = call.wide(side.in_hubs, 2, call.d), call.wide(side.in_hubs, 2)
+    parts = call.wide(side.in_hubs, call.d), call.wide(side.in_hubs)
     call.by_pieces(
-        backward.pull_points, side, call.u, points, call.beta, q, to_gap, space, state, pair, side.pieces, side.other,
-        index.entry, grad_u, by_column, *parts, *call.sizes, side.in_hubs, **widths,
+        backward.pull_points, side, call.u, points, call.beta, q, to_gap, pair, side.pieces, side.other, index.entry,
+        grad_u, by_column, *parts, *call.sizes, side.in_hubs, **widths,
     )  # fmt: skip
-    del widths["INDEX"]
     results = (call.u, points, call.beta, grad_u, by_column, call.cols, side.in_hubs)
-    call.by_hubs(backward.merge_points, side, *parts, side.hubs, *results, **widths)
+    call.by_hubs(backward.merge_points, side, *parts, side.hubs, *results, **_without_index(widths))
+    call.refine(
+        refine.refine_points, call.cols, call.u, points, call.beta, q, to_gap, space, state, pair, side.ptr,
+        side.other, index.entry, grad_u, by_column, flags, *call.sizes, **widths,
+    )  # fmt: skip
     del q  # half of the memory that this takes, before there is more
 
     grad_query, grad_key = u.new_empty(0), u.new_empty(0)
     if key is not None:
         columns = rows = key.contiguous(), key_polar
         grad_key = torch.empty_like(columns[0])
+        sides = [(columns, columns, grad_key, True, True)]  # and whether they are rows, and columns
         if query is not None:
             rows = query.contiguous(), query_polar
             grad_query = torch.empty_like(rows[0])
-            _pull_features(call, "row", rows, columns, score, pair, grad_query, by_row)
-            _pull_features(call, "column", columns, rows, score, pair, grad_key, by_column)
+            _pull_features(call, "row", rows, columns, pair, grad_query, by_row)
+            _pull_features(call, "column", columns, rows, pair, grad_key, by_column)
+            sides = [(rows, columns, grad_query, True, False), (columns, rows, grad_key, False, True)]
         elif index.symmetric:
-            _pull_features(call, "both", columns, columns, score, pair, grad_key, by_row)
+            _pull_features(call, "both", columns, columns, pair, grad_key, by_row)
         else:
-            _pull_features(call, "row", columns, columns, score, pair, grad_key, by_row)
-            _pull_features(call, "column", columns, columns, score, pair, grad_key, by_column, add=True)
+            _pull_features(call, "row", columns, columns, pair, grad_key, by_row)
+            _pull_features(call, "column", columns, columns, pair, grad_key, by_column, add=True)
+        for mine, others, grad_mine, is_row, is_column in sides:
+            call.refine(
+                refine.refine_features, mine[0].size(1), *mine, *others, call.beta, score, pair, index.rows.ptr,
+                index.rows.other, index.columns.ptr, index.columns.other, index.entry, grad_mine, by_row, by_column,
+                flags, mine[0].size(1), others[0].size(1), call.entries, ROW=is_row, COLUMN=is_column,
+                **call.widths("A", key.size(-1)),
+            )  # fmt: skip
 
     square = call.beta.double()
     row_sums, column_sums = by_row.sum(1), by_column.sum(1)
@@ -218,17 +250,16 @@ def aggregate_backward(
 
 
 def _pull_features(
-    call: _Call, role: str, mine: tuple[Tensor, Tensor], others: tuple[Tensor, Tensor], score: Tensor, pair: Tensor,
-    grad: Tensor, by_node: Tensor, *, add: bool = False,
+    call: _Call, role: str, mine: tuple[Tensor, Tensor], others: tuple[Tensor, Tensor], pair: Tensor, grad: Tensor,
+    by_node: Tensor, *, add: bool = False,
 ) -> None:  # fmt: skip
     """Gradient in the attention features of rows, columns, or nodes that are both; ``add`` to what is there."""
     side, a = call.index.columns if role == "column" else call.index.rows, mine[0].size(-1)
     widths, kind = call.widths("A", a), {"ROLE": role, "ADD": add}
-    parts = call.wide(side.in_hubs, 2, a), call.wide(side.in_hubs, 3)
+    parts = call.wide(side.in_hubs, a), call.wide(side.in_hubs, 2)
     call.by_pieces(
-        backward.pull_features, side, *mine, *others, call.beta, score, pair, side.pieces, side.other, call.index.entry,
+        backward.pull_features, side, *mine, *others, call.beta, pair, side.pieces, side.other, call.index.entry,
         grad, by_node, *parts, mine[0].size(1), others[0].size(1), call.entries, side.in_hubs, **kind, **widths,
     )  # fmt: skip
-    del widths["INDEX"]
     results = (*mine, call.beta, grad, by_node, mine[0].size(1), side.in_hubs)
-    call.by_hubs(backward.merge_features, side, *parts, side.hubs, *results, **kind, **widths)
+    call.by_hubs(backward.merge_features, side, *parts, side.hubs, *results, **kind, **_without_index(widths))

@@ -1,8 +1,8 @@
 r"""Triton kernels of `lorentz_aggregate` for float32.
 
-In double precision Minkowski space can be afforded: what cancels there is 1e-16 e^2r, nothing up to r = 10, and beyond
-only where directions hardly differ. So all that is left per entry are dot products and weighted sums, and a few numbers
-per row.
+In double precision Minkowski space can be afforded: what cancels there is 1e-16 e^2r, nothing up to r = 10; where too
+little is left further out, the kernels of `gpu_refine.py` compute it again. So all that is left per entry are dot
+products and weighted sums, and a few numbers per row.
 With T = √β cosh r and s = √β sinh r/n of attention features, c = cosh r and t = sinh r/n of points (n = ‖u‖):
 
 .. math::
@@ -12,11 +12,6 @@ With T = √β cosh r and s = √β sinh r/n of attention features, c = cosh r a
 
 and the gradients in a_i, a_j and u_j follow from sums of s_j a_j, T_j, s_i a_i, T_i, q_i and ∂L/∂g_i, weighted by
 numbers. Names are those of `geometry/centroid.py`; √β is left out of s⃗ and of the gap g.
-
-A row is *tight* where g is so much smaller than Σ w c that too little is left of it: its points are far out and close
-together. Then g = Σ w (e^−r + sinh r ‖n − û‖²/2), in a second pass over the row, which is marked by a minus before g;
-its q is without n ∂L/∂g, and its entries by a minus before their w. What n ∂L/∂g does is then computed from n − û.
-Likewise a μ of which too little is left is computed by the forms of `geometry/chord.py`.
 
 What is per entry is done by entries, evenly; what is a sum is done by pieces of rows or columns
 (:class:`hyperboloid.kernels.adjacency.Side`): where one is in several pieces, they leave partial sums that a second
@@ -31,15 +26,12 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_math import CUT, TINY, block_of_rows, clip, decay, sinh
-from .gpu_rows import pair
+from .gpu_math import CUT, TINY, block_of_rows, decay, sinh
 
 #: The logarithm of a weight that is 0.
 LOWEST = tl.constexpr(-3e38)
 #: Too little is left of a difference that is this much smaller than what it is taken of.
 TIGHT = tl.constexpr(1e-8)
-#: Directions whose squared difference is less are the same.
-SAME = tl.constexpr(1e-29)
 #: Where the product of two cosh is smaller, a squared distance is right to ten digits after the point.
 FAR = tl.constexpr(1e6)
 
@@ -61,13 +53,6 @@ def _quick_log1p(y):
 def vectors(ptr, node, there, c, WIDTH: tl.constexpr):
     """Rows ``(E, D)`` of a matrix with WIDTH columns, in double precision."""
     return tl.load(ptr + node[:, None] * WIDTH + c[None, :], there[:, None] & (c < WIDTH)[None, :], 0.0).to(tl.float64)
-
-
-@triton.jit
-def squared_length(m):
-    """‖m‖² ``(E,)`` of differences ``(E, D)`` of directions, 0 where they are rounding."""
-    square = tl.sum(m * m, 1)
-    return tl.where(square > SAME, square, 0.0)
 
 
 @triton.jit
@@ -104,11 +89,15 @@ def polar(
 
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def scores(
-    query_ptr, query_polar_ptr, key_ptr, key_polar_ptr, beta_ptr, row_ptr, col_ptr, score_ptr, rows, cols, entries,
+    query_ptr, query_polar_ptr, key_ptr, key_polar_ptr, beta_ptr, row_ptr, col_ptr, score_ptr, flag_ptr, rows, cols,
+    entries,
     INDEX: tl.constexpr, A: tl.constexpr, CAP: tl.constexpr, SHARED: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
-    """−d_L² of some entries, at least −CAP; 0 of a node to itself, where rows and columns share their features."""
+    """−d_L² of some entries, at least −CAP; 0 of a node to itself, where rows and columns share their features.
+
+    The model's first flag is raised where too little is left of one.
+    """
     m = tl.program_id(1).to(tl.int64)
     e, f = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_A)
     there = e < entries
@@ -123,41 +112,22 @@ def scores(
     score = 2 * (beta - times + spaces * tl.sum(x * y, 1))
     close = there & cancels(score, times, beta)
     if SHARED:
-        close &= i != j
-    if tl.max(close.to(tl.int32), 0) > 0:
-        root = tl.sqrt(beta)
-        n_x, n_y, d_n, _turn, _longer, turned = pair(x, y)
-        a = 2 * root * sinh(clip(d_n / root) / 2)
-        score = tl.where(close, -(a * a + spaces * n_x * n_y * turned), score)
-    if SHARED:
         score = tl.where(i == j, 0.0, score)  # far out it would be rounding
+        close &= i != j
+    tl.store(flag_ptr + 2 * m, 1, tl.max(close.to(tl.int32), 0) > 0)
     tl.store(score_ptr + m * entries + e, tl.maximum(tl.minimum(score, 0.0), -CAP), there)
 
 
 @triton.jit
-def _spread(
-    u_ptr, point_ptr, score_ptr, weight_ptr, keep_ptr, col_ptr, start, stop, top, n, e, c,
-    INDEX: tl.constexpr, D: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr, KEEP: tl.constexpr,
-):  # fmt: skip
-    """Σ w sinh r ‖n − û‖²/2 over some entries."""
-    spreads = tl.zeros(e.shape, tl.float64)
-    for at in range(start, stop, e.shape[0]):
-        score, weight, logarithm = logarithms(
-            score_ptr, weight_ptr, keep_ptr, at + e, at + e < stop, ATTENTION, WEIGHT, KEEP
-        )
-        there = logarithm > LOWEST
-        j = tl.load(col_ptr + at + e, there, 0).to(INDEX)
-        w = tl.where(there, weight * tl.exp(tl.minimum(score - top, 80.0)), 0.0).to(tl.float64)
-        length = tl.load(point_ptr + 4 * j + 3, there, 0.0)
-        inverse = tl.where(length > TINY, 1 / tl.maximum(length, TINY), 0.0)
-        m = n[None, :] - inverse[:, None] * vectors(u_ptr, j, there, c, D)
-        spreads += w * tl.load(point_ptr + 4 * j + 1, there, 0.0) * squared_length(m) / 2
-    return tl.sum(spreads, 0)
+def _store_centroid(out_ptr, space_ptr, state_ptr, flag_ptr, row, c, space, total, near, top, root, D: tl.constexpr):
+    """½ √β log((g + 2S)/g) n, and what the gradient needs: s⃗ and (S, g, top); an empty row has weights e^0.
 
-
-@triton.jit
-def _store_centroid(out_ptr, space_ptr, state_ptr, row, c, space, size, gap, tight, top, root, D: tl.constexpr):
-    """½ √β log((g + 2S)/g) n, and what the gradient needs: s⃗ and (S, ±g, top); an empty row has weights e^0."""
+    Where too little is left of g it has a minus, and the model's second flag is raised.
+    """
+    size = tl.sqrt(tl.sum(space * space, 0))
+    gap = near + tl.maximum(total - size, 0.0)
+    tight = gap < TIGHT * total
+    tl.store(flag_ptr + 1, 1, tight)
     gap = tl.where(gap > 0, gap, 1.0)
     half = _quick_log1p(2 * size / gap) * 0.5
     tl.store(out_ptr + row * D + c, (root * half / tl.maximum(size, TINY)) * space, c < D)
@@ -187,7 +157,7 @@ def logarithms(
 @triton.jit(do_not_specialize=["rows", "cols", "entries", "in_hubs"])
 def centroids(
     u_ptr, point_ptr, beta_ptr, score_ptr, weight_ptr, keep_ptr, piece_ptr, col_ptr,
-    out_ptr, space_ptr, state_ptr, part_ptr, part_state_ptr,
+    out_ptr, space_ptr, state_ptr, flag_ptr, part_ptr, part_state_ptr,
     rows, cols, entries, in_hubs, weight_step, keep_step,
     INDEX: tl.constexpr, D: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr, KEEP: tl.constexpr,
     SHIFT: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
@@ -237,32 +207,23 @@ def centroids(
         tl.store(part_state_ptr + slot * 3 + 2, top)
     else:
         root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-        size = tl.sqrt(tl.sum(space * space, 0))
-        gap = near + tl.maximum(total - size, 0.0)
-        tight = gap < TIGHT * total
-        if tight:
-            gap = near + _spread(
-                u_ptr, point_ptr, score_ptr, weight_ptr, keep_ptr, col_ptr, start, stop, top,
-                space / tl.maximum(size, TINY), e, c, INDEX, D, ATTENTION, WEIGHT, KEEP,
-            )  # fmt: skip
-        _store_centroid(out_ptr, space_ptr, state_ptr, m * rows + i, c, space, size, gap, tight, top, root, D)
+        _store_centroid(
+            out_ptr, space_ptr, state_ptr, flag_ptr + 2 * m, m * rows + i, c, space, total, near, top, root, D
+        )
 
 
-@triton.jit(do_not_specialize=["rows", "cols", "entries", "in_hubs"])
+@triton.jit(do_not_specialize=["rows", "in_hubs"])
 def merge_centroids(
-    part_ptr, part_state_ptr, hub_ptr, u_ptr, point_ptr, beta_ptr, score_ptr, weight_ptr, keep_ptr, piece_ptr, col_ptr,
-    out_ptr, space_ptr, state_ptr, rows, cols, entries, in_hubs, weight_step, keep_step,
-    INDEX: tl.constexpr, D: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr, KEEP: tl.constexpr,
-    BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+    part_ptr, part_state_ptr, hub_ptr, beta_ptr, out_ptr, space_ptr, state_ptr, flag_ptr, rows, in_hubs,
+    D: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Centroid of a row in several pieces."""
     hub, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    c = tl.arange(0, BLOCK_D)
     space = tl.zeros([BLOCK_D], tl.float64)
     total, near = tl.zeros([], tl.float64), tl.zeros([], tl.float64)
     top = tl.full([], LOWEST, tl.float64)
-    first, last = tl.load(hub_ptr + 3 * hub + 1), tl.load(hub_ptr + 3 * hub + 2)
-    for piece in range(first, last):
+    for piece in range(tl.load(hub_ptr + 3 * hub + 1), tl.load(hub_ptr + 3 * hub + 2)):
         slot = m * in_hubs + piece
         its_top = tl.load(part_state_ptr + slot * 3 + 2)
         new_top = tl.maximum(top, its_top)
@@ -273,14 +234,4 @@ def merge_centroids(
         top = new_top
     row = m * rows + tl.load(hub_ptr + 3 * hub).to(tl.int64)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-    size = tl.sqrt(tl.sum(space * space, 0))
-    gap = near + tl.maximum(total - size, 0.0)
-    tight = gap < TIGHT * total
-    if tight:
-        start, stop = tl.load(piece_ptr + 3 * first + 1), tl.load(piece_ptr + 3 * (last - 1) + 2)
-        gap = near + _spread(
-            u_ptr + m * cols * D, point_ptr + m * cols * 4, score_ptr + m * entries, weight_ptr + m * weight_step,
-            keep_ptr + m * keep_step, col_ptr, start, stop, top.to(tl.float32), space / tl.maximum(size, TINY), e, c,
-            INDEX, D, ATTENTION, WEIGHT, KEEP,
-        )  # fmt: skip
-    _store_centroid(out_ptr, space_ptr, state_ptr, row, c, space, size, gap, tight, top, root, D)
+    _store_centroid(out_ptr, space_ptr, state_ptr, flag_ptr + 2 * m, row, c, space, total, near, top, root, D)

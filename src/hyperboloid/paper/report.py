@@ -164,8 +164,8 @@ def _method(lines: Sequence[Line]) -> str:
         "best model counts only where all seven GCNs are measured. Claims weigh means, whether or not they differ by "
         "more than the noise; how many do is said beside.",
         f"Protocol: the paper's grid of {len(LEARNING_RATES) * len(DROPOUTS) * len(PENALTIES)} settings, and in all "
-        "ways what the paper leaves open (links: dropout on weights or on features, and both distances where a model has "
-        "two; nodes: LGCN's attention by the paper's formula and with the cap of the published code); one "
+        "ways what the paper leaves open (links: dropout on weights or on features, and both distances where a model "
+        "has two; nodes: LGCN's attention by the paper's formula and with the cap of the published code); one "
         f"initialisation each, the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}; the best "
         f"{FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses one; then "
         f"{usual.seeds} fresh initialisations of that one, and only now the test. At most {usual.epochs} epochs, "
