@@ -1,6 +1,6 @@
 r"""Triton kernels for what too little is left of in `gpu_aggregate.py`: points far out in almost the same direction.
 
-They follow the kernels that they correct, and find nothing to do in most models: a flag for each model says so. A row is
+They follow the kernels that they correct, and find nothing to do in most models: a flag of each model says so. A row is
 *tight* where its gap g is much smaller than Σ w c; its state has a minus before g. With m = n − û_j
 
 .. math::
