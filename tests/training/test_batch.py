@@ -1,6 +1,7 @@
 """A model trained in a batch is the model trained alone."""
 
 import dataclasses
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from sklearn.metrics import roc_auc_score
 from hyperboloid import InputError
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.generators import disease
+from hyperboloid.kernels import use_backend
 from hyperboloid.nn.registry import MODELS
 from hyperboloid.training.batch import Batch
 from hyperboloid.training.loop import Training
@@ -66,6 +68,19 @@ def test_every_model_that_can_be_batched_is_the_same_there(model):
     check_same(batch, RUNS, model, the_task, 5)
 
 
+@pytest.mark.skipif(find_spec("triton") is None or torch.cuda.is_available(), reason="runs Triton's interpreter")
+@pytest.mark.parametrize("task", ["link", "node"])
+def test_a_batch_by_the_kernels_of_a_gpu_is_the_same(task):
+    the_task = task_of(load_graph("karate"), task)
+    with use_backend("triton"):
+        batch = Batch("gcn", the_task, RUNS)
+        for epoch in range(6):
+            batch.step()
+            if epoch == 2:
+                batch.keep([1, 2])
+    check_same(batch, RUNS[1:], "gcn", the_task, 6)
+
+
 def test_sparse_features_with_dropout_of_each_model():
     x = (torch.rand(40, 60, generator=torch.Generator().manual_seed(0)) < 0.03).float()
     edges = torch.randint(40, (2, 120), generator=torch.Generator().manual_seed(1))
@@ -110,7 +125,7 @@ def test_a_model_that_diverges_takes_no_other_with_it():
     the_task = task_of(load_graph("karate"), "node", dtype=torch.float32)
     both, alone = Batch("mlp", the_task, runs), Batch("mlp", the_task, runs[:1])
     with torch.no_grad():
-        both._state["convs.0.lin.weight"][1] = torch.nan
+        both._state.named["convs.0.lin.weight"][1] = torch.nan
     for _ in range(10):
         both.step()
         alone.step()

@@ -59,20 +59,24 @@ def _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD: tl.const
 def _keep_mask(key_ptr, p_ptr, out_ptr, count, number, key_step, p_step, FOLD: tl.constexpr, BLOCK: tl.constexpr):
     """Masks ``(M, count)``, with the key fold(key, number), or number itself."""
     model = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     keep, _p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
     tl.store(out_ptr + model * count + place, keep, place < count)
 
 
 @triton.jit(do_not_specialize=["number", "key_step", "p_step"])
 def _dropout(
-    x_ptr, key_ptr, p_ptr, out_ptr, count, x_step, number, key_step, p_step, FOLD: tl.constexpr, BLOCK: tl.constexpr
-):
-    """x·mask/(1 − p) of ``(M, count)`` numbers, whose models are ``x_step`` apart."""
+    x_ptr, key_ptr, p_ptr, out_ptr, count, columns, model_step, row_step, column_step, number, key_step, p_step,
+    FOLD: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """x·mask/(1 − p) of matrices of ``count`` numbers, in any order in memory; the result has them row by row."""
     model = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     keep, p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
-    x = tl.load(x_ptr + model * x_step + place, place < count, 0.0)
+    where = (
+        model * model_step + (place // columns).to(tl.int64) * row_step + (place % columns).to(tl.int64) * column_step
+    )
+    x = tl.load(x_ptr + where, place < count, 0.0)
     kept, share = x * keep.to(x.dtype), (1 - p).to(x.dtype)
     if x.dtype == tl.float32:
         kept = tl.div_rn(kept, share)  # a plain / is not rounded as torch rounds it
@@ -149,15 +153,14 @@ class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
         models = _Models(key, p, number)
-        own = x if models.shape else x.unsqueeze(0)  # (M, …)
-        if not own[0].is_contiguous():
-            own = own.contiguous()
         out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         if out.numel():
-            count = out.numel() // models.count
-            keys, p = models.tensors
-            _dropout[(_blocks(count), models.count)](
-                own, keys, p, out, count, own.stride(0), *models.numbers, **models.kind
+            own = x if models.shape else x.unsqueeze(0)
+            if own.dim() != 3:
+                own = own.reshape(models.count, 1, -1)
+            _, rows, columns = own.shape
+            _dropout[(_blocks(rows * columns), models.count)](
+                own, *models.tensors, out, rows * columns, columns, *own.stride(), *models.numbers, **models.kind
             )
         return out
 

@@ -23,15 +23,16 @@ from hyperboloid.kernels import random_stream
 from hyperboloid.nn import Encoder
 from hyperboloid.nn.settings import PER_MODEL
 
+from .batch_steps import adam_, judge_
 from .loop import build_encoder
 from .settings import Settings
+from .stacked import Stacked
 from .tasks import Part, Task
 
 #: Settings in which the models of one batch may differ: none of them changes a tensor's shape or the program.
 MAY_DIFFER = frozenset({"lr", "weight_decay", "beta", *PER_MODEL})
 #: Epochs of a batch on a GPU before one is recorded.
 WARMING = 3
-BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's, as torch has them
 
 
 @dataclass(frozen=True)
@@ -84,30 +85,31 @@ class Batch:
         encoders = [build_encoder(model, task, settings, seed) for settings, seed in runs]
         self._program = _Program(encoders[0], task)
         state, _ = stack_module_state(encoders)
-        self._state: dict[str, Tensor] = {name: p.detach() for name, p in state.items()}
+        self._state = Stacked.of({name: p.detach() for name, p in state.items()})
+        self._best_state = self._state.clone()
         self._trained = [name for name, p in encoders[0].named_parameters() if p.requires_grad]
         curvatures = {f"{name}.raw" for name, m in encoders[0].named_modules() if isinstance(m, Curvature)}
         self._decayed = {n for n, p in encoders[0].named_parameters() if p.dim() >= 2 and n not in curvatures}
-        first = next(iter(self._state.values()))
+        self._decays: Tensor | None = None
+        flat = self._state.flat
 
         def numbers(name: str) -> Tensor:
-            return torch.tensor([getattr(s, name) for s, _ in runs], dtype=first.dtype, device=first.device)
+            return torch.tensor([getattr(s, name) for s, _ in runs], dtype=flat.dtype, device=flat.device)
 
         # a probability that is 0 for all needs no mask
         self._numbers = {n: numbers(n) for n in PER_MODEL if any(getattr(s, n) for s, _ in runs)}
         count = len(runs)
         self._per_model: dict[str, Tensor] = {
-            "seed": torch.tensor([seed for _, seed in runs], dtype=torch.int32, device=first.device),
+            "seed": torch.tensor([seed for _, seed in runs], dtype=torch.int32, device=flat.device),
             "lr": numbers("lr"),
             "weight_decay": numbers("weight_decay"),
-            "best": torch.full((count,), -torch.inf, dtype=torch.float64, device=first.device),
-            "best_loss": torch.full((count,), torch.inf, dtype=first.dtype, device=first.device),
-            "best_epoch": torch.zeros(count, dtype=torch.int32, device=first.device),
+            "best": torch.full((count,), -torch.inf, dtype=torch.float64, device=flat.device),
+            "best_loss": torch.full((count,), torch.inf, dtype=flat.dtype, device=flat.device),
+            "best_epoch": torch.zeros(count, dtype=torch.int32, device=flat.device),
+            "mean": torch.zeros_like(flat),
+            "square": torch.zeros_like(flat),
         }
-        self._mean = {n: torch.zeros_like(self._state[n]) for n in self._trained}
-        self._square = {n: torch.zeros_like(self._state[n]) for n in self._trained}
-        self._best_state = {n: p.clone() for n, p in self._state.items()}
-        self._epoch = torch.zeros((), dtype=torch.int32, device=first.device)
+        self._epoch = torch.zeros((), dtype=torch.int32, device=flat.device)
         self._graph: torch.cuda.CUDAGraph | None = None
         self._warming = WARMING
         self.epoch = 0
@@ -147,18 +149,17 @@ class Batch:
     def _step(self) -> None:
         self._epoch += 1
         with torch.enable_grad():
-            trained = [self._state[n].requires_grad_() for n in self._trained]
+            trained = [self._state.named[n].requires_grad_() for n in self._trained]
             examples = self.task.examples(self._per_model["seed"], self._epoch)
-            logits = self._forward(self._state, examples, training=True)
-            losses = self.task.losses(logits, None)
-            gradients = torch.autograd.grad(losses.sum(), trained, allow_unused=True)
+            losses = self.task.losses(self._forward(self._state, examples, training=True), None)
+            found = torch.autograd.grad(losses, trained, torch.ones_like(losses), allow_unused=True)
         for p in trained:
             p.requires_grad_(False)
         with torch.no_grad():
-            self._adam(dict(zip(self._trained, gradients, strict=True)))
+            self._learn(dict(zip(self._trained, found, strict=True)))
             self._judge()
 
-    def _forward(self, state: dict[str, Tensor], examples: Tensor, *, training: bool) -> Tensor:
+    def _forward(self, state: Stacked, examples: Tensor, *, training: bool) -> Tensor:
         """Logits of all models; ``examples`` have a model axis in training."""
         self._program.train(training)
 
@@ -168,43 +169,32 @@ class Batch:
             return out
 
         many = vmap(one, in_dims=(0, 0, 0, 0 if training else None))
-        out: Tensor = many(state, self._per_model["seed"], self._numbers, examples)
+        out: Tensor = many(state.named, self._per_model["seed"], self._numbers, examples)
         return out
 
-    def _adam(self, gradients: dict[str, Tensor | None]) -> None:
-        """Adam with coupled L2, a learning rate and a decay for each model."""
-        step = self._epoch.to(self._per_model["lr"].dtype)
-        correction, correction_square = (1 - b**step for b in BETAS)
-        grads = {n: g for n, g in gradients.items() if g is not None}  # logits may not look at the output's curvature
-        for name in grads.keys() & self._decayed:
-            grads[name] = grads[name] + _beside(self._per_model["weight_decay"], grads[name]) * self._state[name]
-        state, mean, square = ([t[n] for n in grads] for t in (self._state, self._mean, self._square))
-        changes = list(grads.values())
-        torch._foreach_lerp_(mean, changes, 1 - BETAS[0])
-        torch._foreach_mul_(square, BETAS[1])
-        torch._foreach_addcmul_(square, changes, changes, value=1 - BETAS[1])
-        size = torch._foreach_sqrt(square)
-        torch._foreach_div_(size, correction_square.sqrt())
-        torch._foreach_add_(size, EPSILON)
-        lr = self._per_model["lr"] / correction
-        steps = torch._foreach_mul(mean, [_beside(lr, p) for p in state])
-        torch._foreach_div_(steps, size)
-        torch._foreach_sub_(state, steps)
+    def _learn(self, gradients: dict[str, Tensor | None]) -> None:
+        """Change the parameters; one that no logit looks at, such as the output's curvature, stays what it is."""
+        m = self._per_model
+        if self._decays is None:
+            used = {name for name, gradient in gradients.items() if gradient is not None}
+            self._decays = self._state.columns(self._decayed & used)
+        gradient = self._state.joined(gradients)
+        adam_(
+            self._state.flat, gradient, m["mean"], m["square"], decays=self._decays, lr=m["lr"],
+            weight_decay=m["weight_decay"], step=self._epoch,
+        )  # fmt: skip
 
     def _judge(self) -> None:
         """Score the validation part, and keep what is best for each model that still has patience."""
-        m = self._per_model
         logits = self._forward(self._state, self.task.part("val"), training=False)
-        metric, loss = self.task.metrics(logits, "val"), self.task.losses(logits, "val")
-        better = (metric > m["best"]) | ((metric == m["best"]) & (loss < m["best_loss"]))
+        records = {name: self._per_model[name] for name in ("best", "best_loss", "best_epoch")}
         epochs, patience = self._limits
-        better &= loss.isfinite() & (self._epoch - m["best_epoch"] <= patience) & (self._epoch <= epochs)
-        m["best"].copy_(torch.where(better, metric, m["best"]))
-        m["best_loss"].copy_(torch.where(better, loss, m["best_loss"]))
-        m["best_epoch"].copy_(torch.where(better, self._epoch, m["best_epoch"]))
-        for name, kept in self._best_state.items():
-            now = self._state[name]
-            kept.copy_(torch.where(better.view(-1, *[1] * (now.dim() - 1)), now, kept))
+        better = judge_(
+            self.task.metrics(logits, "val"), self.task.losses(logits, "val"), **records,
+            epoch=self._epoch, epochs=epochs, patience=patience,
+        )  # fmt: skip
+        kept = self._best_state.flat
+        torch.where(better.unsqueeze(1), self._state.flat, kept, out=kept)
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -226,21 +216,17 @@ class Batch:
 
     def state(self, index: int) -> dict[str, Tensor]:
         """Parameters of one model's best epoch, as its encoder's ``load_state_dict`` takes them."""
-        return {name: p[index].clone() for name, p in self._best_state.items()}
+        return self._best_state.model(index)
 
     def keep(self, indices: Sequence[int]) -> None:
         """Go on with some of the models only."""
         chosen = torch.tensor(list(indices), dtype=torch.long, device=self._epoch.device)
         self.runs = [self.runs[i] for i in indices]
-        for tensors in (self._state, self._best_state, self._mean, self._square, self._numbers, self._per_model):
+        self._state, self._best_state = (stacked.select(chosen) for stacked in (self._state, self._best_state))
+        for tensors in (self._numbers, self._per_model):
             for name in tensors:
                 tensors[name] = tensors[name].index_select(0, chosen)
         self._graph, self._warming = None, 1
-
-
-def _beside(numbers: Tensor, p: Tensor) -> Tensor:
-    """A number for each model ``(M,)``, to be multiplied with their parameters ``(M, …)``."""
-    return numbers.view(-1, *[1] * (p.dim() - 1))
 
 
 class _Program(torch.nn.Module):

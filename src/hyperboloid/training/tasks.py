@@ -158,6 +158,7 @@ class LinkTask(Task):
         self.distance = cast(Distance, settings.distance)
         self._train = self.split.train.to(self.device)
         self._sampler = NegativeSampler(self._train, graph.num_nodes)
+        self._signs = torch.tensor([[-1.0], [1.0]], dtype=dtype, device=self.device)  # of edges, of non-edges
         pairs = {"val": (self.split.val, self.split.val_neg), "test": (self.split.test, self.split.test_neg)}
         self._parts = {part: torch.cat(both, dim=1).to(self.device) for part, both in pairs.items()}
 
@@ -186,8 +187,7 @@ class LinkTask(Task):
 
     def losses(self, logits: Tensor, part: Part | None) -> Tensor:
         """Cross-entropy of edges and of as many non-edges, ``(…, P)`` to ``(…)``."""
-        edges, others = logits.chunk(2, dim=-1)
-        return F.softplus(-edges).mean(-1) + F.softplus(others).mean(-1)
+        return F.softplus(logits.unflatten(-1, (2, -1)) * self._signs).mean(-1).sum(-1)
 
     def metrics(self, logits: Tensor, part: Part) -> Tensor:
         """AUC against the fixed non-edges of the part, ``(…, P)`` to ``(…)``."""
