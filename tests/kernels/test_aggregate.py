@@ -177,6 +177,18 @@ def test_attention_may_have_a_cap(beta):
         lorentz_attention(att, att, adj, beta, cap=0)
 
 
+@pytest.mark.parametrize("radius", [20.0, 60.0])
+def test_a_lonely_point_stays_where_it_is(radius):
+    """Its centroid is itself, whose direction is not to be told from its own however far out it lies."""
+    u = (radius * torch.nn.functional.normalize(normal(5, 7, seed=1))).requires_grad_()
+    loops = torch.arange(5)
+    adj = Adjacency.from_edges(loops, loops, (5, 5), self_loops=True)
+    out = lorentz_aggregate(u, adj, torch.tensor(1.0, dtype=torch.float64))
+    torch.testing.assert_close(out, u)
+    probe = normal(5, 7, seed=2)
+    torch.testing.assert_close(torch.autograd.grad((out * probe).sum(), u)[0], probe, rtol=1e-9, atol=1e-9)
+
+
 # ---- dropped neighbours
 
 

@@ -10,6 +10,8 @@ import math
 
 import numpy as np
 
+from hyperboloid.geometry.centroid import SAME
+
 from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair
 from .threads import loop
 
@@ -19,8 +21,6 @@ LOWEST = np.float32(-3e38)
 TIGHT = 1e-8
 #: Where the product of two cosh is smaller, a squared distance is right to ten digits after the point.
 FAR = 1e6
-#: Directions whose squared difference is less are the same.
-SAME = 1e-29
 
 
 @_inline

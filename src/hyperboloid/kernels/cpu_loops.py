@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from hyperboloid.geometry.centroid import SAME
+
 Array = np.ndarray[Any, np.dtype[Any]]
 
 #: Radii are cut off here: products of two sinh stay far below the largest double.
@@ -244,13 +246,13 @@ def _decay(sinh: float) -> float:
 
 @_inline
 def _spreading(u: Array, j: int, n_u: float, n: Array, i: int) -> float:
-    """‖û_j − n_i‖²/2, with û = 0 at the origin."""
+    """‖û_j − n_i‖²/2, with û = 0 at the origin; 0 where it is rounding."""
     inverse = 1 / max(n_u, TINY)
     total = 0.0
     for c in range(u.shape[1]):
         difference = np.float64(u[j, c]) * inverse - n[i, c]
         total += difference * difference
-    return total / 2
+    return total / 2 if total > SAME else 0.0
 
 
 @_loop
@@ -312,12 +314,14 @@ def centroid_backward_cols(
         for t in range(colptr[j], colptr[j + 1]):
             i = row_t[t]
             w = np.float64(weight[entry_t[t]]) / largest[i]
+            spreading = _spreading(u, j, n_u[j], n, i)
+            turning = grad_gap[i] if spreading > 0 else 0.0
             dot = 0.0
             for c in range(u.shape[1]):
                 direction = np.float64(u[j, c]) * inverse
                 dot += grad_space[i, c] * direction
-                grad_u[j, c] += w * (grad_space[i, c] + grad_gap[i] * (direction - n[i, c]))
-            grad_sinh += w * (dot + grad_gap[i] * _spreading(u, j, n_u[j], n, i))
+                grad_u[j, c] += w * (grad_space[i, c] + turning * (direction - n[i, c]))
+            grad_sinh += w * (dot + grad_gap[i] * spreading)
             grad_decay += w * grad_gap[i]
         grad_r = grad_sinh * math.sqrt(1 + s_u[j] * s_u[j]) - grad_decay * _decay(s_u[j])
         grad_beta[j] = -grad_r * _radius(n_u[j], root) / (2 * root * root)

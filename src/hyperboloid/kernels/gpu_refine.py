@@ -17,12 +17,13 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
+from hyperboloid.geometry.centroid import SAME as _SAME
+
 from .gpu_aggregate import LOWEST, cancels, logarithms, vectors
 from .gpu_math import CUT, TINY, clip, hold, log1p, sinh
 from .gpu_rows import chord_gradient, pair
 
-#: Directions whose squared difference is less are the same.
-SAME = tl.constexpr(1e-29)
+SAME = tl.constexpr(_SAME)
 
 
 @triton.jit
