@@ -82,10 +82,10 @@ ROWS = {
 }
 
 
-def _polar(t: Tensor, beta: Tensor, count: int) -> Tensor:
-    """``count`` double scalars of each row ``(M, N, d)``: 4 of points, 2 of attention features."""
+def _polar(t: Tensor, beta: Tensor, flags: Tensor, count: int) -> Tensor:
+    """``count`` double scalars of each row ``(M, N, d)``: 4 of points, which takes the flags down, 2 of features."""
     out = torch.empty(*t.shape[:-1], count, dtype=torch.float64, device=t.device)
-    _over_rows(kernels.polar, t, beta, t, beta, out, POINTS=count == 4)
+    _over_rows(kernels.polar, t, beta, t, beta, out, flags, POINTS=count == 4)
     return out
 
 
@@ -147,16 +147,16 @@ def aggregate(
 ) -> tuple[Tensor, ...]:  # fmt: skip
     """See :func:`hyperboloid.kernels.fused.aggregate`."""
     call = _Call(u, beta, weight, keep, index)
-    points, key_polar, query_polar = _polar(call.u, call.beta, 4), call.wide(0, 2), call.wide(0, 2)
+    flags = torch.empty(call.models, 2, dtype=torch.int32, device=u.device)
+    points, key_polar, query_polar = _polar(call.u, call.beta, flags, 4), call.wide(0, 2), call.wide(0, 2)
     score = u.new_empty(call.models, call.entries if key is not None else 0)
-    flags = torch.zeros(call.models, 2, dtype=torch.int32, device=u.device)
     if key is not None:
         key = key.contiguous()
-        key_polar = _polar(key, call.beta, 2)
+        key_polar = _polar(key, call.beta, flags, 2)
         rows = key, key_polar
         if query is not None:
             query = query.contiguous()
-            rows = query, query_polar = query, _polar(query, call.beta, 2)
+            rows = query, query_polar = query, _polar(query, call.beta, flags, 2)
         given = (*rows, key, key_polar, call.beta, index.target, index.rows.other, score, flags, *call.sizes)
         known = {"CAP": cap, "SHARED": query is None, **call.widths("A", key.size(-1))}
         call.by_entries(kernels.scores, *given, **known)
@@ -191,7 +191,7 @@ def aggregate_backward(
     space, state, score, points, key_polar, query_polar, flags = needed
     widths, grad = call.widths("D", call.d), grad.contiguous()
     q, to_gap = torch.empty_like(space), call.wide(call.num_rows)
-    by_row, by_column = call.wide(call.num_rows, 2).zero_(), call.wide(call.cols, 2).zero_()
+    by_row, by_column = call.wide(call.num_rows, 2), call.wide(call.cols, 2)
     _over_rows(backward.row_gradients, grad, call.beta, grad, space, state, call.beta, q, to_gap, by_row)
     pair = u.new_empty(call.models, call.entries, 2)
     grad_weight = u.new_empty(call.models, call.entries if to_weight else 0)
@@ -243,10 +243,10 @@ def aggregate_backward(
                 **call.widths("A", key.size(-1)),
             )  # fmt: skip
 
-    square = call.beta.double()
-    row_sums, column_sums = by_row.sum(1), by_column.sum(1)
-    grad_beta = (row_sums[:, 1] + column_sums.sum(1)) / (2 * square) + row_sums[:, 0] / (2 * square.sqrt())
-    return grad_u, grad_query, grad_key, _held(grad_beta, beta), grad_weight
+    grad_beta = torch.empty_like(call.beta)
+    given = (by_row.sum(1), by_column.sum(1), call.beta, grad_beta, call.models)
+    backward.beta_gradient[(-(-call.models // 256),)](*given, BLOCK=256)
+    return grad_u, grad_query, grad_key, grad_beta, grad_weight
 
 
 def _pull_features(

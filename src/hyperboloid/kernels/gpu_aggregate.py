@@ -63,11 +63,18 @@ def cancels(score, times, beta):
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
 def polar(
-    u_ptr, beta_ptr, out_ptr, rows, per_beta, d,
+    u_ptr, beta_ptr, out_ptr, flag_ptr, rows, per_beta, d,
     POINTS: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Numbers of rows ``(R, d)``: ``(R, 4)`` of points, ``(R, 2)`` of attention features."""
+    """Numbers of rows ``(R, d)``: ``(R, 4)`` of points, ``(R, 2)`` of attention features.
+
+    That of points is the first kernel of all, and takes the flags ``(M, 2)`` down: the first row of a model does it.
+    """
     row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
+    if POINTS:
+        first = there & (row % per_beta == 0)
+        tl.store(flag_ptr + 2 * (row // per_beta), 0, first)
+        tl.store(flag_ptr + 2 * (row // per_beta) + 1, 0, first)
     u = tl.load(u_ptr + place, inside, 0.0).to(tl.float64)
     out_ptr += row.to(tl.int64) * (4 if POINTS else 2)
     tl.store(out_ptr, tl.sum(u * u, 1), there)

@@ -35,7 +35,9 @@ def row_gradients(
     of_n = (root * outer - across) * along - tl.where(tight, 0.0, to_gap)
     tl.store(q_ptr + place, of_n[:, None] * n + across[:, None] * grad, inside)
     tl.store(to_gap_ptr + row, to_gap, there)
-    tl.store(by_row_ptr + row.to(tl.int64) * 2, half * along, there)
+    by_row_ptr += row.to(tl.int64) * 2
+    tl.store(by_row_ptr, half * along, there)
+    tl.store(by_row_ptr + 1, 0.0, there)  # for attention features, if there are any
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
@@ -183,6 +185,7 @@ def _store_point(grad_ptr, beta_share_ptr, u_ptr, point_ptr, column, c, pulled, 
     to_r = along * tl.sqrt(1 + s * s) + weight * s
     tl.store(grad_ptr + column * D + c, hold((to_r / root - stretch * along) * own + stretch * pulled), c < D)
     tl.store(beta_share_ptr + column * 2, -to_r * tl.minimum(length / root, CUT))
+    tl.store(beta_share_ptr + column * 2 + 1, 0.0)  # for attention features, if there are any
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "entries", "in_hubs"])
@@ -235,3 +238,15 @@ def merge_points(
     column = m * cols + tl.load(hub_ptr + 3 * hub).to(tl.int64)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
     _store_point(grad_ptr, beta_share_ptr, u_ptr, point_ptr, column, c, pulled, weight, root, D)
+
+
+@triton.jit
+def beta_gradient(row_ptr, column_ptr, beta_ptr, grad_ptr, models, BLOCK: tl.constexpr):
+    """Gradient in β ``(M,)``, from the sums of the shares of rows and columns ``(M, 2)``."""
+    m = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    there = m < models
+    beta = tl.load(beta_ptr + m, there, 1.0).to(tl.float64)
+    shares = tl.load(row_ptr + 2 * m + 1, there, 0.0) + tl.load(column_ptr + 2 * m, there, 0.0)
+    shares += tl.load(column_ptr + 2 * m + 1, there, 0.0)
+    grad = shares / (2 * beta) + tl.load(row_ptr + 2 * m, there, 0.0) / (2 * tl.sqrt(beta))
+    tl.store(grad_ptr + m, hold(grad), there)
