@@ -56,10 +56,13 @@ def _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD: tl.const
 
 
 @triton.jit(do_not_specialize=["number", "key_step", "p_step"])
-def _keep_mask(key_ptr, p_ptr, out_ptr, count, number, key_step, p_step, FOLD: tl.constexpr, BLOCK: tl.constexpr):
+def _keep_mask(
+    key_ptr, p_ptr, out_ptr, count, number, key_step, p_step,
+    FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
     """Masks ``(M, count)``, with the key fold(key, number), or number itself."""
     model = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     keep, _p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
     tl.store(out_ptr + model * count + place, keep, place < count)
 
@@ -67,16 +70,14 @@ def _keep_mask(key_ptr, p_ptr, out_ptr, count, number, key_step, p_step, FOLD: t
 @triton.jit(do_not_specialize=["number", "key_step", "p_step"])
 def _dropout(
     x_ptr, key_ptr, p_ptr, out_ptr, count, columns, model_step, row_step, column_step, number, key_step, p_step,
-    FOLD: tl.constexpr, BLOCK: tl.constexpr,
+    FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """x·mask/(1 − p) of matrices of ``count`` numbers, in any order in memory; the result has them row by row."""
     model = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    place = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     keep, p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
-    where = (
-        model * model_step + (place // columns).to(tl.int64) * row_step + (place % columns).to(tl.int64) * column_step
-    )
-    x = tl.load(x_ptr + where, place < count, 0.0)
+    row, column = (place // columns).to(tl.int64), (place % columns).to(tl.int64)
+    x = tl.load(x_ptr + model * model_step + row * row_step + column * column_step, place < count, 0.0)
     kept, share = x * keep.to(x.dtype), (1 - p).to(x.dtype)
     if x.dtype == tl.float32:
         kept = tl.div_rn(kept, share)  # a plain / is not rounded as torch rounds it
@@ -98,15 +99,12 @@ class _Fold(torch.autograd.Function):
     @staticmethod
     def forward(key: Tensor, number: Tensor | int) -> Tensor:
         many = isinstance(number, Tensor)
-        out = torch.empty(
-            torch.broadcast_shapes(key.shape, number.shape) if many else key.shape, dtype=torch.int32, device=key.device
-        )
-        keys, numbers = (t.expand(out.shape).reshape(-1) for t in (key, number if many else key))
+        shape = torch.broadcast_shapes(key.shape, number.shape) if many else key.shape
+        out = torch.empty(shape, dtype=torch.int32, device=key.device)
+        keys, numbers = (t.expand(shape).reshape(-1) for t in (key, number if many else key))
         if out.numel():
-            _fold[(_blocks(out.numel()),)](
-                keys, numbers, out, out.numel(), 0 if many else number, keys.stride(0), numbers.stride(0),
-                NUMBERS=many, BLOCK=BLOCK,
-            )  # fmt: skip
+            numbered = 0 if many else number, keys.stride(0), numbers.stride(0)
+            _fold[(_blocks(out.numel()),)](keys, numbers, out, out.numel(), *numbered, NUMBERS=many, BLOCK=BLOCK)
         return out
 
     @staticmethod
@@ -127,7 +125,12 @@ class _Models:
         keys, p = (t.expand(self.shape).reshape(-1) for t in (p if key is None else key, p))
         self.tensors = keys, p
         self.numbers = number, keys.stride(0), p.stride(0)
-        self.kind = {"FOLD": key is not None, "BLOCK": BLOCK}
+        self._fold = key is not None
+
+    def run(self, kernel: Any, count: int, *args: Any) -> None:
+        """Run a kernel over ``count`` elements of every model."""
+        index = tl.int32 if count < 2**31 - BLOCK else tl.int64
+        kernel[(_blocks(count), self.count)](*args, *self.numbers, FOLD=self._fold, INDEX=index, BLOCK=BLOCK)
 
 
 class _KeepMask(torch.autograd.Function):
@@ -136,8 +139,7 @@ class _KeepMask(torch.autograd.Function):
         models = _Models(key, p, number)
         out = torch.empty(*models.shape, count, dtype=torch.bool, device=p.device)
         if out.numel():
-            grid = (_blocks(count), models.count)
-            _keep_mask[grid](*models.tensors, out.view(torch.uint8), count, *models.numbers, **models.kind)
+            models.run(_keep_mask, count, *models.tensors, out.view(torch.uint8), count)
         return out
 
     @staticmethod
@@ -158,10 +160,8 @@ class _Dropout(torch.autograd.Function):
             own = x if models.shape else x.unsqueeze(0)
             if own.dim() != 3:
                 own = own.reshape(models.count, 1, -1)
-            _, rows, columns = own.shape
-            _dropout[(_blocks(rows * columns), models.count)](
-                own, *models.tensors, out, rows * columns, columns, *own.stride(), *models.numbers, **models.kind
-            )
+            count = out.numel() // models.count
+            models.run(_dropout, count, own, *models.tensors, out, count, own.size(2), *own.stride())
         return out
 
     @staticmethod
