@@ -9,8 +9,8 @@ The exact search is that of Borassi, Coudert, Crescenzi and Marino (2015), built
 - some worst quadruple is made of two *far-apart* pairs, x and y being far-apart if no neighbour of one is farther from
   the other, with d(x, y) + d(v, w) = L;
 - the gap is at most min(d(x, y), d(v, w)): pairs are taken by decreasing distance until none can do better;
-- a pair (v, w) that came before (x, y) is looked at only if both v and w pass tests that cost O(1) each. (Of their four
-  tests two are made: one follows from another, and the eccentricities of v and w gain nothing on Cora, Pubmed or Amazon.)
+- a pair (v, w) that came before (x, y) is looked at only if both v and w pass tests that cost O(1) each. Of their four
+  tests two are made here: one follows from another, and eccentricities gain nothing on Cora, Pubmed or Amazon.
 """
 
 from __future__ import annotations
