@@ -22,7 +22,7 @@ def verdict(model, test, val=None, complete=True):
         Trial(Outcome(Settings(), seed, (val or test)[seed], 0.5, 10, 20, complete), test=score)
         for seed, score in enumerate(test)
     ]
-    return Verdict(model, Settings(), trials, 4, 100, 1.0, complete)
+    return Verdict(model, Settings(), trials, 4, 4, 100, 1.0, complete)
 
 
 def advice(curved, flat, tested=1000):
@@ -30,7 +30,7 @@ def advice(curved, flat, tested=1000):
     chosen, rival = choose(verdicts, tested)
     found = Sweep(None, "g", "link", "auc", verdicts, {}, 1.0)
     shape = statistics(load_graph("karate"))
-    return Advice("g", shape, None, found, tested, chosen, rival, [Tried(8, [0.9], [0.9])], 8, 1.0)
+    return Advice("g", [], shape, None, found, tested, chosen, rival, [Tried(8, [0.9], [0.9])], 8, 1.0)
 
 
 def test_hyperbolic_space_is_recommended_where_it_is_clearly_better():

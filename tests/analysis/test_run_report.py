@@ -180,5 +180,7 @@ def test_in_a_browser(browser, node_run, node_report, tmp_path, scheme):
     style = "getComputedStyle(document.body)"
     ink, paper = (luminance(page.evaluate(f"{style}.{name}")) for name in ("color", "backgroundColor"))
     assert (ink < 60 and paper > 240) if scheme == "light" else (ink > 200 and paper < 40)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    for width in (1280, 400):  # a screen, a telephone
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     page.close()

@@ -33,3 +33,8 @@ def test_bad_input_is_one_sentence(cli, link_run, words, sentence):
     result = cli("distortion", *words.replace("run", str(link_run)).split())
     assert result.code == 2
     assert sentence in result.error
+
+
+def test_logits_are_called_what_they_are(cli, node_run, link_run):
+    assert "logits" in cli("distortion", node_run).out
+    assert "logits" not in cli("distortion", link_run).out

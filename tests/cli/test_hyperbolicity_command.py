@@ -35,11 +35,24 @@ def test_what_was_done_to_the_graph_is_said(cli, tmp_path):
     assert result.json["notes"] == [
         "The largest of 2 components is measured: 130 of 133 nodes.",
         "131 of 132 edges go one way in the source; here they go both ways.",
+        "Self loops are left out; the source has 1.",
     ]
     assert result.out.startswith("\n".join(result.json["notes"]))
     low, high = result.json["delta_avg_ci"]
     assert low < result.json["delta_avg"] < high <= low + 1.8
     assert (result.json["delta_worst"], result.json["seed"]) == (32, 5)
+
+
+def test_only_what_is_certain_comes_without_an_interval(cli, tmp_path):
+    """A star's δ_avg is 0; with a ring of 4 beside it there are quadruples above 0, but a sample has none of them."""
+    star = [f"0,{i}" for i in range(1, 3000)]
+    for name, links, interval in (
+        ("tree", star, ""),
+        ("ring", [*star, "1,3000", "2,3000"], " ± 0.0000, 95 % confidence"),
+    ):
+        (tmp_path / f"{name}.csv").write_text("\n".join(links))
+        result = cli("hyperbolicity", f"{name}.csv")
+        assert result.out.splitlines()[0].startswith(f"δ_avg   0.0000{interval}, "), result.out
 
 
 @pytest.mark.parametrize(

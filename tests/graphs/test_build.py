@@ -83,3 +83,9 @@ def test_bad_input_is_one_sentence(change, message):
 def test_edges_that_go_one_way_are_counted(links, directed, one_way):
     rows, cols = zip(*links, strict=True)
     assert build_graph("links", rows, cols, 4, directed=directed).one_way == one_way
+
+
+def test_self_loops_are_counted():
+    graph = build_graph("links", [0, 1, 2, 2], [1, 1, 2, 0], 3)
+    assert (graph.self_loops, graph.num_edges) == (2, 2)
+    assert graph.notes == ["Self loops are left out; the source has 2."]

@@ -1,8 +1,11 @@
 """Shortest paths against networkx."""
 
+import threading
+
 import networkx
 import numpy as np
 import pytest
+import torch
 
 from hyperboloid.graphs import build_graph, read_graph
 from hyperboloid.graphs.paths import ROWS_AT_ONCE, Paths, in_threads, largest_component
@@ -53,6 +56,18 @@ def test_a_path_longer_than_int16_counts():
     n = 40_000
     graph = build_graph("path", np.arange(n - 1), np.arange(1, n), n)
     assert Paths.of(graph).lengths(np.array([0]))[0, -1] == n - 1
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_as_many_threads_as_torch_has(count):
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        meet = threading.Barrier(count, timeout=10)  # which nobody passes before all are there
+        threads = set(in_threads(lambda _: (meet.wait(), threading.get_ident())[1], range(4 * count)))
+    finally:
+        torch.set_num_threads(before)
+    assert len(threads) == count
 
 
 def test_threads_keep_the_order_and_pass_errors_on():

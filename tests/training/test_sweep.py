@@ -15,7 +15,6 @@ from hyperboloid.training.grids import grid
 from hyperboloid.training.journal import Journal
 from hyperboloid.training.many import Trial
 from hyperboloid.training.selection import JUDGED_BY, SEARCH_SEED, SELECTION_SEED, sweep_model
-from hyperboloid.training.settings import default_settings
 from hyperboloid.training.sweep import sweep, task_factory
 
 QUICK = {"dim": 3, "epochs": 4, "tries": 3}
@@ -212,12 +211,15 @@ def test_bad_input_is_one_sentence(tmp_path, options, message):
     assert not (tmp_path / "s").exists()
 
 
-def test_a_search_may_begin_with_the_default_settings_for_any_graph():
-    found = grid("lgcn", "link", "cora", 4, general=True, lr=0.01, distance="intrinsic")
-    anywhere = default_settings("lgcn", "link", "a graph that nobody has tuned", lr=0.01, distance="intrinsic")
-    assert found[0] == dataclasses.replace(anywhere, scaling=default_settings("lgcn", "link", "cora").scaling)
-    assert len(set(found)) == 4
-    assert found[1:] == grid("lgcn", "link", "cora", 3, lr=0.01, distance="intrinsic")
+@pytest.mark.parametrize(("model", "task", "count"), [("gcn", "link", 4), ("lgcn", "node", 8), ("deepwalk", "link", 3)])
+def test_a_short_search_tries_the_corners_of_the_grid(model, task, count):
+    found = grid(model, task, "cora", short=True, distance="intrinsic")
+    assert len(set(found)) == len(found) == count
+    if model != "deepwalk":
+        corners = {(0.0, 0.001), (0.0, 0.0001), (0.5, 0.001), (0.5, 0.0001)}
+        assert {(s.dropout, s.weight_decay) for s in found} == corners
+        assert {s.drop_connect for s in found} == {0.0}
+        assert set(found) <= set(grid(model, task, "cora"))
 
 
 def test_a_single_finalist_needs_no_selection(tmp_path):

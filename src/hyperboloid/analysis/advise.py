@@ -29,8 +29,8 @@ DIM, DIMS = 8, (16, 4, 32)
 MODELS = ("gcn", "gat", "lgcn")
 #: Initialisations of each test.
 SEEDS = 3
-#: A short search: the default settings for any graph and three more, of which one survives.
-SEARCH = {"tries": 4, "finalists": 1, "general": True, "lr": 0.01, "distance": "intrinsic", "epochs": 400}
+#: A short search, of which one setting survives.
+SEARCH = {"short": True, "finalists": 1, "distance": "intrinsic", "epochs": 400}
 #: Share of the time that the comparison of models gets; the rest is for the dimensions.
 SEARCH_SHARE = 0.75
 #: Below this δ_avg a graph is called tree-like: Disease, USA and Amazon lie below, the citation networks above.
@@ -58,6 +58,7 @@ class Advice:
 
     Attributes:
         graph: its name.
+        notes: what was done to its links.
         shape: its statistics.
         delta: δ_avg; None where the largest component has fewer than four nodes.
         found: the comparison of models, the best on validation first.
@@ -70,6 +71,7 @@ class Advice:
     """
 
     graph: str
+    notes: list[str]
     shape: Statistics
     delta: Average | None
     found: Sweep
@@ -134,6 +136,7 @@ class Advice:
         """Everything but parameters, in types that JSON has."""
         return {
             "graph": self.graph,
+            "notes": self.notes,
             "task": self.found.task,
             "metric": self.found.metric,
             "delta_avg": None if self.delta is None else self.delta.mean,
@@ -143,7 +146,7 @@ class Advice:
             "skipped": self.found.skipped,
             "dims": [dataclasses.asdict(t) for t in self.dims],
             "model": self.chosen.model,
-            "geometry": geometry(self.chosen),
+            "geometry": geometry(self.chosen).lower(),
             "dim": self.dim,
             "clear": self.clear,
             "settled": self.settled,
@@ -259,7 +262,8 @@ def advise(
             dims.append(Tried.of(dim, whole))
     dims.sort(key=lambda t: t.dim)
     seconds = time.monotonic() - began
-    return Advice(graph.name, shape, delta, found, test, chosen, rival, dims, smallest_good(dims, val), seconds)
+    dim = smallest_good(dims, val)
+    return Advice(graph.name, graph.notes, shape, delta, found, test, chosen, rival, dims, dim, seconds)
 
 
 def _examples(task: Task, part: Part) -> int:

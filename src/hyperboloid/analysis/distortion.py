@@ -33,6 +33,7 @@ MOST_PAIRS = 10_000_000
 COORDINATES_AT_ONCE = 200_000
 #: Of the embedded distances between nodes so many edges apart.
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+OF_LOGITS = "The embeddings of a node run are its logits, which were not trained to keep distances."
 
 
 @dataclass(frozen=True)

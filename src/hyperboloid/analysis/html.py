@@ -22,7 +22,7 @@ table { border-collapse: collapse; margin: 0.6rem 0; font-variant-numeric: tabul
 th, td { text-align: left; padding: 0.25rem 0.9rem 0.25rem 0.4rem; border-bottom: 1px solid var(--line) }
 th { font-weight: 600; background: var(--band) } .wide { overflow-x: auto }
 img { max-width: 100%; height: auto; background: #ffffff; border-radius: 6px; padding: 6px; box-sizing: border-box }
-#picture img { max-width: 44rem }
+#picture img { max-width: min(100%, 44rem) }
 """
 
 

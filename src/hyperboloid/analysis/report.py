@@ -17,7 +17,7 @@ from .attention import LayerSummary, attention_weights, summarize
 from .attention_picture import draw_attention
 from .curves import curvature_names, draw_curves
 from .disk_picture import draw_disk
-from .distortion import run_distortion
+from .distortion import OF_LOGITS, run_distortion
 
 #: Half width of δ_avg's confidence interval; the command `hyperbolicity` measures more finely.
 PRECISION = 0.01
@@ -97,7 +97,7 @@ def _epochs(run: Run) -> str:
         ]
         parts.append(html.table(header, rows))
         if run.config.task == "node":
-            parts.append(html.paragraph("The output are logits: nothing measures a distance there.", "note"))
+            parts.append(html.paragraph("The outputs are logits: nothing measures a distance there.", "note"))
     return html.section("epochs", "Training", *parts)
 
 
@@ -128,7 +128,8 @@ def _tree_likeness(run: Run) -> str:
         ]
     except InputError as error:
         rows.append(["average distortion", "–", str(error)])
-    return html.section("geometry", "Is the graph hyperbolic, and the embedding faithful?", html.table([], rows))
+    note = html.paragraph(OF_LOGITS, "note") if run.config.task == "node" else ""
+    return html.section("geometry", "Is the graph hyperbolic, and the embedding faithful?", html.table([], rows), note)
 
 
 def _attention(run: Run) -> str:
@@ -170,7 +171,7 @@ def _configuration(run: Run) -> str:
     ]
     taken = taken_settings(config.model)
     settings = [
-        [name, "the layer's own" if value is None else json.dumps(value)]
+        [name, "default" if value is None else json.dumps(value)]
         for name, value in sorted(dataclasses.asdict(config.settings).items())
         if name in taken
     ]

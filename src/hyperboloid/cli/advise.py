@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import DataDir, Device, Features, GraphArgument, Json, Labels, Task, Weight
+from .options import DataDir, Device, Features, GraphArgument, Json, Labels, Task, Weight, words
 from .sweep import chosen_folder, parse_time, show_models
 
 if TYPE_CHECKING:
@@ -35,28 +35,23 @@ def command(
 
     from hyperboloid.analysis.advise import advise
 
-    from .progress import stage_display, stage_lines
+    from .progress import search_display
 
-    try:
-        with stage_display() as display:
-            begin = stage_lines if display is None else display.stage
-            found = advise(
-                graph,
-                task=task,
-                models=[name.strip() for name in models.split(",") if name.strip()],
-                budget=seconds,
-                features=features,
-                labels=labels,
-                weight=weight,
-                data_dir=data_dir,
-                device=device,
-                out=out,
-                resume=resume,
-                watch=lambda model, stage: begin(f"{model}, {stage}"),
-            )
-    except KeyboardInterrupt as interrupt:
-        typer.echo(f"Interrupted; go on with the same command and --resume --out {out}.", err=True)
-        raise typer.Exit(130) from interrupt
+    with search_display(out) as watch:
+        found = advise(
+            graph,
+            task=task,
+            models=words(models),
+            budget=seconds,
+            features=features,
+            labels=labels,
+            weight=weight,
+            data_dir=data_dir,
+            device=device,
+            out=out,
+            resume=resume,
+            watch=watch,
+        )
     _show(found)
     if as_json:
         typer.echo(json.dumps(found.as_json()))
@@ -64,6 +59,8 @@ def command(
 
 def _show(found: Advice) -> None:
     shape, law = found.shape, found.shape.power_law
+    for note in found.notes:
+        typer.echo(note)
     typer.echo(
         f"{found.graph}: {shape.nodes:,} nodes, {shape.edges:,} edges, components: {shape.components:,} (the largest "
         f"has {shape.largest:,} nodes), mean degree {shape.mean_degree:.1f}, largest {shape.max_degree}"

@@ -10,7 +10,7 @@ import typer
 
 from hyperboloid.errors import InputError
 
-from .options import DataDir, Device, Json
+from .options import DataDir, Device, Json, interruptible
 
 
 def command(
@@ -58,7 +58,7 @@ def command(
     if not page_only:
         from hyperboloid.bench.run import run_parts
 
-        try:
+        with interruptible(f"what was measured before is in {results}"):
             session = run_parts(
                 parts or [],
                 results,
@@ -69,9 +69,6 @@ def command(
                 data_dir=data_dir,
                 commit=commit,
             )
-        except KeyboardInterrupt as interrupt:
-            typer.echo(f"Interrupted; what was measured before is in {results}.", err=True)
-            raise typer.Exit(130) from interrupt
         told |= {"measured": session.measured, "skipped": session.skipped}
         said = (f"{name} ({count} case{'' if count == 1 else 's'})" for name, count in session.measured.items())
         typer.echo(f"Measured: {', '.join(said)}; numbers: {results}")

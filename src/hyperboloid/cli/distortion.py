@@ -32,7 +32,7 @@ def command(
         check_picture(out)
     if seed < 0:
         raise InputError(f"The seed must not be negative, but it is {seed}.")
-    from hyperboloid.analysis.distortion import draw_distortion, run_distortion
+    from hyperboloid.analysis.distortion import OF_LOGITS, draw_distortion, run_distortion
     from hyperboloid.training.experiment import load
 
     from .progress import status_display
@@ -50,6 +50,8 @@ def command(
     space = "Euclidean" if curvature is None else f"Hyperbolic (β = {float(curvature.beta.detach()):.3g})"
     nodes = "nodes" if best.all_pairs else f"nodes, one of them among {best.nodes:,} random ones"
     typer.echo(f"{space} distances against those of the whole graph, {best.pairs:,} pairs of {nodes}.")
+    if experiment.config.task == "node":
+        typer.echo(OF_LOGITS)
     if out is not None:
         draw_distortion(best, f"{experiment.config.model} on {experiment.config.dataset}", out)
         typer.echo(f"Picture: {out}")

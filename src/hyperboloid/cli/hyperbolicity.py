@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,8 +60,7 @@ def _notes(graph: Graph, found: Hyperbolicity) -> list[str]:
         notes.append(
             f"The largest of {found.components} components is measured: {found.nodes} of {found.graph_nodes} nodes."
         )
-    if graph.one_way:
-        notes.append(f"{graph.one_way} of {graph.num_edges} edges go one way in the source; here they go both ways.")
+    notes += graph.notes
     if graph.edge_weight is not None:
         notes.append("Paths are as long as they have edges; weights do not count.")
     return notes
@@ -69,7 +69,7 @@ def _notes(graph: Graph, found: Hyperbolicity) -> list[str]:
 def _show(found: Hyperbolicity, notes: list[str]) -> None:
     for note in notes:
         typer.echo(note)
-    whole = found.delta_avg_half_width == 0 and found.delta_worst_exact
+    whole = found.quadruples == math.comb(found.nodes, 4) or (found.delta_worst_exact and found.delta_worst == 0)
     typer.echo(
         f"δ_avg   {found.delta_avg:.4f}"
         + ("" if whole else f" ± {found.delta_avg_half_width:.4f}, 95 % confidence")

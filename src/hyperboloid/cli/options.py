@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -50,6 +52,21 @@ def numbers(text: str, name: str) -> list[int]:
     return found
 
 
+def words(text: str) -> list[str]:
+    """Parse ``cora, usa`` into its names."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+@contextmanager
+def interruptible(how: str) -> Iterator[None]:
+    """Ctrl-C ends the command with exit code 130 and a sentence on ``how`` to go on."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        typer.echo(f"Interrupted; {how}.", err=True)
+        raise typer.Exit(130) from interrupt
+
+
 def check_parent(path: Path) -> None:
     """Refuse to write a file into a folder that is not there."""
     if not path.parent.is_dir():
@@ -64,14 +81,14 @@ def check_picture(path: Path) -> None:
 
 
 def settings_from(pairs: list[str]) -> dict[str, Any]:
-    """Parse ``name=value`` settings; values are JSON where they can be, else text."""
+    """Parse ``name=value`` settings; values are JSON where they can be, else text. ``.5`` is a number too."""
     given: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise InputError(f"A setting is written name=value, not {pair!r}.")
         try:
-            given[name.replace("-", "_")] = json.loads(value)
+            given[name.replace("-", "_")] = json.loads(re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", value))
         except ValueError:
             given[name.replace("-", "_")] = value
     return given

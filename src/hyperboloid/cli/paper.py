@@ -12,7 +12,7 @@ import typer
 from hyperboloid.errors import InputError
 from hyperboloid.paper.registry import FIGURES
 
-from .options import Json, check_parent, numbers
+from .options import Json, check_parent, interruptible, numbers, words
 from .sweep import parse_time
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ app = typer.Typer(help="Measure the paper's tables and figures again.", no_args_
 
 CELLS = "Tables 4 to 7 (link, node, ablation, zinc) and figures"
 ZINC = "Table 7 (zinc)"
+ON = "the same command goes on where it stopped"
 #: Options of the experiments that are made of cells, and of those on molecules.
 COMMON = {"dims", "models", "seeds", "epochs", "budget", "data_dir", "device", "dtype", "results", "work", "commit"}
 CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks"}
@@ -149,24 +150,20 @@ def run(
 
     limits = {key: value for key, value in (("epochs", epochs), ("seeds", seeds)) if value is not None}
     protocol = RunProtocol(tries=tries, halving=halving, dtype=dtype, **limits)
-    try:
-        with cell_display(seconds) as display:
-            session = measure_cells(
-                chosen,
-                display,
-                results=results,
-                work=work,
-                protocol=protocol,
-                budget=seconds,
-                splits=ten,
-                masks=masks,
-                data_dir=data_dir,
-                device=device,
-                code=commit,
-            )
-    except KeyboardInterrupt as interrupt:
-        typer.echo("Interrupted; the same command goes on where it stopped.", err=True)
-        raise typer.Exit(130) from interrupt
+    with interruptible(ON), cell_display(seconds) as display:
+        session = measure_cells(
+            chosen,
+            display,
+            results=results,
+            work=work,
+            protocol=protocol,
+            budget=seconds,
+            splits=ten,
+            masks=masks,
+            data_dir=data_dir,
+            device=device,
+            code=commit,
+        )
     show(session.table(name))
     if as_json:
         typer.echo(json.dumps({"experiment": name, **session.as_json(), "results": str(results)}))
@@ -186,12 +183,8 @@ def _zinc(
 
     asked = zinc_cells(models, properties)
     made = ZincProtocol(**{key: value for key, value in protocol.items() if value is not None})
-    try:
-        with cell_display(where["budget"]) as display:
-            session = measure_zinc(asked, display, protocol=made, tell=now_and_then(display.note), **where)
-    except KeyboardInterrupt as interrupt:
-        typer.echo("Interrupted; the same command goes on where it stopped.", err=True)
-        raise typer.Exit(130) from interrupt
+    with interruptible(ON), cell_display(where["budget"]) as display:
+        session = measure_zinc(asked, display, protocol=made, tell=now_and_then(display.note), **where)
     show(session.table("zinc"))
     if as_json:
         typer.echo(json.dumps({"experiment": "zinc", **session.as_json(), "results": str(where["results"])}))
@@ -235,7 +228,7 @@ def report(
 
 
 def _words(text: str | None) -> list[str] | None:
-    return None if text is None else [word.strip() for word in text.split(",") if word.strip()]
+    return None if text is None else words(text)
 
 
 def _run_figure(name: str, asked: Asked, figures: Path, commit: str | None, as_json: bool) -> None:
@@ -246,12 +239,8 @@ def _run_figure(name: str, asked: Asked, figures: Path, commit: str | None, as_j
     from .progress import status_display
 
     figure = get_figure(name)
-    try:
-        with status_display() as say:
-            done = run_figure(figure, asked, figures, code=commit, say=say)
-    except KeyboardInterrupt as interrupt:
-        typer.echo("Interrupted; the same command goes on where it stopped.", err=True)
-        raise typer.Exit(130) from interrupt
+    with interruptible(ON), status_display() as say:
+        done = run_figure(figure, asked, figures, code=commit, say=say)
     show(figure.table(done.lines))
     for claim in figure.claims:
         typer.echo(f"{claim.name}: {verdict(claim.judge(done.lines))}.")

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -23,7 +24,7 @@ from hyperboloid.training.config import Config
 from hyperboloid.training.loop import Training
 from hyperboloid.training.many import Watcher
 
-from .options import percent
+from .options import interruptible, percent
 
 
 class _Display:
@@ -126,6 +127,14 @@ def stage_display() -> Iterator[StageDisplay | None]:
     columns: list[Any] = [TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}")]
     with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True) as progress:
         yield StageDisplay(progress)
+
+
+@contextmanager
+def search_display(folder: Path) -> Iterator[Callable[[str, str], Watcher]]:
+    """What gives the watcher of each model's stage in a search; Ctrl-C tells how to go on with its folder."""
+    with interruptible(f"go on with the same command and --resume --out {folder}"), stage_display() as display:
+        begin = stage_lines if display is None else display.stage
+        yield lambda model, stage: begin(f"{model}, {stage}")
 
 
 class _CellDisplay:

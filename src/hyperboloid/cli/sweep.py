@@ -25,6 +25,7 @@ from .options import (
     Weight,
     percent,
     settings_from,
+    words,
 )
 
 if TYPE_CHECKING:
@@ -68,36 +69,31 @@ def command(
 
     from hyperboloid.training.sweep import sweep
 
-    from .progress import stage_display, stage_lines
+    from .progress import search_display
 
-    try:
-        with stage_display() as display:
-            begin = stage_lines if display is None else display.stage
-            found = sweep(
-                graph,
-                task=task,
-                models=[name.strip() for name in models.split(",") if name.strip()],
-                dim=dim,
-                seeds=seeds,
-                split=split,
-                tries=tries,
-                grid=grid,
-                halving=halving,
-                budget=seconds,
-                features=features,
-                labels=labels,
-                weight=weight,
-                data_dir=data_dir,
-                device=device,
-                dtype=dtype,
-                out=out,
-                resume=resume,
-                watch=lambda model, stage: begin(f"{model}, {stage}"),
-                **settings,
-            )
-    except KeyboardInterrupt as interrupt:
-        typer.echo(f"Interrupted; go on with the same command and --resume --out {out}.", err=True)
-        raise typer.Exit(130) from interrupt
+    with search_display(out) as watch:
+        found = sweep(
+            graph,
+            task=task,
+            models=words(models),
+            dim=dim,
+            seeds=seeds,
+            split=split,
+            tries=tries,
+            grid=grid,
+            halving=halving,
+            budget=seconds,
+            features=features,
+            labels=labels,
+            weight=weight,
+            data_dir=data_dir,
+            device=device,
+            dtype=dtype,
+            out=out,
+            resume=resume,
+            watch=watch,
+            **settings,
+        )
     _show(found)
     if as_json:
         typer.echo(json.dumps(found.as_json()))
@@ -133,15 +129,15 @@ def _show(found: Sweep) -> None:
 
 
 def show_models(found: Sweep) -> None:
-    """A table of the models, and why some are not in it."""
+    """A table of the models, which fits into 80 columns, and why some are not in it."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
     title = f"{found.dataset}, {found.task}, {found.metric} in %"
     table = Table(title=title, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("model", "geometry", "validation", "test", "settings tried", "epochs", "seconds", ""):
-        table.add_column(heading)
+    for heading in ("model", "geometry", "validation", "test", "tried", "epochs", "seconds", ""):
+        table.add_column(heading, no_wrap=True)
     for v in found.verdicts:
         table.add_row(
             v.model,

@@ -28,6 +28,7 @@ from .options import (
     score,
     settings_from,
     target_lines,
+    words,
 )
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def command(
                 labels=labels,
                 weight=weight,
                 smiles=smiles,
-                target=None if target is None else [name.strip() for name in target.split(",") if name.strip()],
+                target=None if target is None else words(target),
                 data_dir=data_dir,
                 device=device,
                 dtype=dtype,

@@ -72,6 +72,7 @@ def build_graph(
         class_names=class_names,
         masks={} if masks is None else masks,
         one_way=one_way,
+        self_loops=int((ends[0] == ends[1]).sum()),
     )
 
 

@@ -30,6 +30,7 @@ class Graph:
             ``test`` to int64 node indices.
         one_way: edges that their source had in one direction only, where it distinguishes directions; they count in
             both like all others.
+        self_loops: links of the source from a node to itself, which are left out.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Graph:
     class_names: Sequence[str] | None = None
     masks: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     one_way: int = 0
+    self_loops: int = 0
 
     @property
     def num_edges(self) -> int:
@@ -75,6 +77,16 @@ class Graph:
                 digest.update(f"{mask}.{part}".encode())
                 digest.update(nodes.contiguous().numpy().tobytes())
         return digest.hexdigest()
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done to the links of the source, in sentences."""
+        notes = []
+        if self.one_way:
+            notes.append(f"{self.one_way} of {self.num_edges} edges go one way in the source; here they go both ways.")
+        if self.self_loops:
+            notes.append(f"Self loops are left out; the source has {self.self_loops}.")
+        return notes
 
     def id_of(self, node: int) -> str:
         """The user's name of a node."""

@@ -1,8 +1,8 @@
 """Lengths of shortest paths, edges counted without weights: breadth-first searches, several at a time.
 
 Searches run in Python's own threads over a compiled loop that gives up the interpreter's lock, not in numba's parallel
-loops: those threads sleep while they wait, so that two programs on one machine do not slow each other down (see
-`kernels/cpu_loops.py`), they need no OpenMP, and Ctrl-C arrives between two pieces of work.
+loops, for the reasons that `kernels/threads.py` gives; and Ctrl-C arrives between two pieces of work. How long a search
+takes is not known before, as the work of the kernels' rows is, so that whoever is idle takes the next one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
-from numba import config, njit
+import torch
+from numba import njit
 from numpy.typing import NDArray
 
 from .graph import Graph
@@ -27,15 +28,9 @@ Result = TypeVar("Result")
 ROWS_AT_ONCE = 64
 
 
-def cores() -> int:
-    """How many threads are used: one for each core, or ``NUMBA_NUM_THREADS`` where that is set."""
-    count: int = config.NUMBA_NUM_THREADS
-    return count
-
-
 def in_threads(work: Callable[[Job], Result], jobs: Iterable[Job]) -> Iterator[Result]:
-    """Results of ``work`` in the order of the jobs, on all :func:`cores`."""
-    with ThreadPoolExecutor(cores()) as pool:
+    """Results of ``work`` in the order of the jobs, on as many threads as torch has."""
+    with ThreadPoolExecutor(torch.get_num_threads()) as pool:
         yield from pool.map(work, jobs)
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
+
 from hyperboloid.analysis.hyperbolicity import draw_histogram
 from hyperboloid.analysis.style import new_figure
 from hyperboloid.graphs import load_graph
 from hyperboloid.graphs.hyperbolicity import hyperbolicity
-from hyperboloid.graphs.paths import cores
 
 from .cells import chosen_names
 from .claims import FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Finding
@@ -103,7 +104,7 @@ class Delta(FigureExperiment):
         return {
             **found.as_json(),
             "paper_mean": printed_tables()["delta_avg"][wanted["dataset"]],
-            "device": f"{cores()} CPU cores",
+            "device": f"{torch.get_num_threads()} CPU cores",
         }
 
     def draw(self, lines: Sequence[Line]) -> Any:

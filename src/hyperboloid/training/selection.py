@@ -115,7 +115,7 @@ def sweep_model(
     tries: int | None = None,
     halving: bool = True,
     finalists: int = FINALISTS,
-    general: bool = False,
+    short: bool = False,
     choices: Choices | None = None,
     budget: float = float("inf"),
     journal: Journal | None = None,
@@ -133,7 +133,7 @@ def sweep_model(
         tries: settings to try; None for the whole grid.
         halving: stop the worse half of the search's models now and then.
         finalists: settings that survive the search; where it is one, there is nothing to select.
-        general: begin the search with the default settings for any graph.
+        short: try only a few settings of the paper's grid.
         choices: values to try instead of the paper's grid.
         budget: seconds that it may take.
         journal: where trials are noted down, and read from.
@@ -158,7 +158,7 @@ def sweep_model(
         known = (fresh.get((t.outcome.settings, t.outcome.seed), t) for t in journal.read(name, model, runs))
         return [t for t in known if not t.outcome.failed]
 
-    settings = to_try(model, task, graph.name, tries, general=general, choices=choices, **given)
+    settings = to_try(model, task, graph.name, tries, short=short, choices=choices, **given)
     searched = stage("search", [(s, SEARCH_SEED) for s in settings], SEARCH_SHARE, halving=halving)
     if not searched:
         raise InputError(f"No setting of {model} could be trained: there was no time, or no finite number.")
@@ -189,7 +189,7 @@ def to_try(model: str, task: str, dataset: str, tries: int | None = None, **opti
     settings = grid(model, task, dataset, tries, **options)
     if can_be_batched(model, settings[0]):
         return settings
-    given = {name: value for name, value in options.items() if name not in ("general", "choices")}
+    given = {name: value for name, value in options.items() if name not in ("short", "choices")}
     return list(dict.fromkeys([default_settings(model, task, dataset, **given), *settings]))[:TRIES_ALONE]
 
 

@@ -100,7 +100,7 @@ def sweep(
     grid: str | Path | None = None,
     halving: bool = True,
     finalists: int = FINALISTS,
-    general: bool = False,
+    short: bool = False,
     budget: float = float("inf"),
     features: str | Path | None = None,
     labels: str | Path | None = None,
@@ -125,7 +125,7 @@ def sweep(
         tries: settings to try for each model; None for the whole grid.
         grid: a file of values to try instead of the paper's, see :func:`read_choices`.
         halving: stop the worse half of a search's models now and then.
-        finalists, general: as for :func:`sweep_model`.
+        finalists, short: as for :func:`sweep_model`.
         budget: seconds, shared evenly by the models.
         features, labels, weight, data_dir, device, dtype: as for :func:`fit`.
         out: folder for what is found.
@@ -174,7 +174,7 @@ def sweep(
         share = (began + budget - time.monotonic()) / left
         watchers = None if watch is None else partial(watch, model)
         options: dict[str, Any] = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal}
-        options |= {"finalists": finalists, "general": general, **given[model]}
+        options |= {"finalists": finalists, "short": short, **given[model]}
         if choices is not None:
             options["choices"] = {name: v for name, v in choices.items() if name in taken_settings(model)}
         try:
