@@ -11,7 +11,7 @@ TABLE = "\n".join(["SMILES,solubility", "C1CC,0", *(f"{s},{len(s)}" for s in OWN
 @pytest.fixture
 def trained(cli, tmp_path):
     (tmp_path / "own.csv").write_text(TABLE)
-    words = "train own.csv --task graph --model hgnn_l --target solubility,logp --dim 4 --epochs 2 --out run --json"
+    words = "train own.csv --task graph --target solubility,logp --dim 4 --epochs 2 --out run --json"
     return cli(*words.split())
 
 
@@ -20,8 +20,11 @@ def test_train_evaluate_plot_and_predict(trained, cli, tmp_path):
     assert trained.json["metric"] == "mae"
     assert "solubility: test MAE" in trained.out
     assert "%" not in trained.out  # an error has no per cent
-    assert "Skipped line 2: 'C1CC' is not a SMILES that RDKit can read" in trained.err
-    assert "2 rows skipped, 24 molecules read." in trained.err
+    assert "the targets' mean in their standard deviations" in trained.out
+    assert (trained.json["model"], trained.json["molecules"], trained.json["skipped"]) == ("hgnn_l", 24, 2)
+    assert trained.json["targets"]["logp"].keys() >= {"mae_mean", "rmse_mean", "r2_mean"}
+    assert "Line 2 skipped: 'C1CC' is not a SMILES that RDKit can read" in trained.err
+    assert "2 of 26 rows skipped, 24 molecules read." in trained.err
     assert (tmp_path / "run" / "parity.png").stat().st_size > 1000
 
     evaluated = cli("evaluate", "run", "--json")
@@ -37,6 +40,8 @@ def test_train_evaluate_plot_and_predict(trained, cli, tmp_path):
     assert "Line 3 left empty: the model was not trained on atoms like Si4(0)" in predicted.err
     assert "2 of 4 rows left empty." in predicted.err
     assert predicted.json["skipped"] == 2
+    assert predicted.json["predictions"][1]["logp"] is None
+    assert "2 predictions in out.csv" in predicted.out
     with open(tmp_path / "out.csv") as file:
         rows = list(csv.DictReader(file))
     assert [row["line"] for row in rows] == ["2", "3", "4", "5"]
@@ -50,15 +55,17 @@ def test_train_evaluate_plot_and_predict(trained, cli, tmp_path):
     [
         ("train own.csv --task graph --model hgnn_l", "name what to predict by --target"),
         ("train own.csv --task graph --model hgnn_l --target nosuch", "its columns are: SMILES, solubility"),
-        ("train own.csv --task graph --target logp", "lgcn embeds the nodes of one graph"),
+        ("train own.csv --task graph --model lgcn --target logp", "lgcn embeds the nodes of one graph"),
+        ("train own.csv --task graph --target logp --set masks=scaffold", "too few scaffolds for a training"),
         ("train own.csv --model hgnn_l", "hgnn_l predicts numbers for whole graphs"),
         ("train own.csv --target logp", "give --task graph"),
         ("train own.csv --task graph --model ggnn --target logp --weight w", "weight goes with one graph"),
         ("train own.csv --task graph --model ggnn --target logp --set dropout=0.1", "no use for the setting 'dropout'"),
         ("train empty.csv --task graph --model ggnn --target logp", "empty.csv is empty"),
         ("train missing.csv --task graph --model ggnn --target logp", "no file missing.csv"),
-        ("train two.csv --task graph --model ggnn --target logp", "too few for a training"),
+        ("train two.csv --task graph --model ggnn --target logp", "too few molecules for a training"),
         ("train zinc --task link", "'zinc' is a set of molecules"),
+        ("hyperbolicity zinc", "'zinc' is a set of molecules"),
         ("sweep own.csv --task graph", "no task 'graph'"),
         ("sweep karate --models hgnn_l", "hgnn_l predicts numbers for whole graphs"),
         ("paper run zinc --models lgcn", "no model 'lgcn' in 'zinc'; choose among: hgnn_l"),
@@ -89,5 +96,15 @@ def test_predict_says_what_it_needs(trained, cli, link_run, tmp_path):
         "no column called smiles; name it by --smiles; its columns are: a, b" in cli("predict", "run", "new.csv").error
     )
     assert cli("predict", "run", "new.csv", "--smiles", "a").code == 0
+    assert "go with runs on one graph" in cli("predict", "run", "new.csv", "--links").error
     assert "trained for task 'link', not on molecules" in cli("predict", link_run, "new.csv").error
     assert "--smiles goes with a table of new molecules" in cli("predict", link_run, "--smiles", "a").error
+
+
+def test_a_run_on_molecules_has_a_report_but_no_distortion(trained, cli, tmp_path):
+    assert cli("report", "run").code == 0
+    page = (tmp_path / "run" / "report.html").read_text()
+    assert "test RMSE" in page
+    assert "predicted against true values" in page
+    assert "<td>rows that were none</td><td>2</td>" in page
+    assert "trained on many molecules" in cli("distortion", "run").error

@@ -14,7 +14,7 @@ from hyperboloid import InputError
 from hyperboloid.graphs.load_molecules import load_molecules
 from hyperboloid.graphs.molecule_splits import split_molecules
 from hyperboloid.graphs.molecule_store import molecules_to_bytes, read_stored_molecules
-from hyperboloid.graphs.molecules import find_name
+from hyperboloid.graphs.molecules import Problem, find_name, tell_problems
 from hyperboloid.graphs.smiles import PROPERTIES, from_smiles, parse
 
 ASPIRIN = "CC(=O)Oc1ccccc1C(=O)O"
@@ -124,10 +124,25 @@ def test_a_table_of_smiles(table):
     problems = {problem.line: problem.reason for problem in found.problems}
     assert problems.keys() == {3, 7, 10}
     assert "'C1CC' is not a SMILES that RDKit can read" in problems[3]
-    assert "no atom" in problems[7]
+    assert problems[7] == "there is no SMILES"
     assert "dative bond" in problems[10]
     assert found.num_atoms.tolist() == [9, 21, 5, 10]
     assert found.num_bonds.tolist() == [8, 21, 4, 7]  # the last one is in three parts
+
+
+def test_targets_come_in_the_order_they_are_asked_for(table):
+    one = load_molecules(table, targets=["logp", "solubility"])
+    other = load_molecules(table, targets=["solubility", "logp"])
+    assert one.target_names == ("logp", "solubility")
+    assert np.array_equal(one.targets, other.targets[:, ::-1])
+
+
+def test_a_few_problems_are_told_and_the_others_counted():
+    problems = [Problem(line, "no") for line in range(2, 15)]
+    assert tell_problems(problems[:2], "a.csv", "skipped") == ["Line 2 skipped: no.", "Line 3 skipped: no."]
+    told = tell_problems(problems, "a.parquet", "left empty")
+    assert told[0] == "Row 2 left empty: no."
+    assert (len(told), told[-1]) == (11, "… and 3 more.")
 
 
 def test_a_parquet_table_counts_rows(table, tmp_path):
@@ -159,9 +174,9 @@ def test_a_table_is_converted_once(table, monkeypatch):
         ("smiles,b\nCC,1\n", {"targets": ["y"]}, "no column 'y'; its columns are: smiles, b"),
         ("smiles,b\nCC,1\n", {}, r"name what to predict by --target: a column of .* \(b\) or logp, qed, sas"),
         ("smiles,b\nCC,1\nC,soft\n", {"targets": ["b"]}, "own.csv line 3: the target in column 'b' is 'soft'"),
-        ("smiles,b\nCC,1\nC,\n", {"targets": ["b"]}, "own.csv line 3: the target in column 'b' is ''"),
+        ("smiles,b\nCC,1\nC,\n", {"targets": ["b"]}, "own.csv line 3: the target in column 'b' is empty"),
         ("smiles,b\nCC,1\nC,inf\n", {"targets": ["b"]}, "own.csv line 3: the target 'b' is inf"),
-        ("smiles,b\nx,1\ny,2\n", {"targets": ["b"]}, "no molecule that can be read: line 2: 'x' is not a SMILES"),
+        ("smiles,b\nx,1\ny,2\n", {"targets": ["b"]}, r"can be read\. Line 2 is no molecule: 'x' is not a SMILES"),
         ("smiles,b\nCC,1\n", {"targets": ["b", "b"]}, "each target once"),
     ],
 )
@@ -203,11 +218,24 @@ def test_pyg_objects_with_kinds():
     one_hot = torch.eye(4)[[1, 1, 3, 3]]
     found = load_molecules([data(edge_attr=one_hot), data(edge_attr=one_hot, y=torch.tensor([2.0]))])
     assert found.num_bonds.tolist() == [2, 2]
-    assert found.bond.tolist() == [1, 3, 1, 3]
+    assert [found.bond_names[k] for k in found.bond] == ["edge 1", "edge 3"] * 2  # those that occur, and no others
+    assert found.bond_names == ("edge 1", "edge 3")
     assert found.ends.tolist() == [[0, 1, 0, 1], [1, 2, 1, 2]]
     assert found.atom.tolist() == [0, 1, 2, 0, 1, 2]
     assert found.targets.tolist() == [[1.5], [2.0]]
     assert found.x is None
+
+
+def test_pyg_objects_of_one_node_or_without_edges():
+    none = torch.zeros(2, 0, dtype=torch.long)
+    lone = Data(x=torch.tensor([[2]]), edge_index=none, edge_attr=torch.zeros(0, dtype=torch.long), y=torch.ones(1))
+    apart = Data(x=torch.tensor([[0], [2]]), edge_index=none, edge_attr=torch.zeros(0, 4), y=2.5)
+    found = load_molecules([lone, data(edge_attr=torch.eye(4)[[1, 1, 3, 3]]), apart])
+    assert found.num_atoms.tolist() == [1, 3, 2]
+    assert found.num_bonds.tolist() == [0, 2, 0]
+    assert found.targets.tolist() == [[1.0], [1.5], [2.5]]
+    alone = load_molecules(iter([lone, lone]))
+    assert (alone.atom.tolist(), alone.atom_names, alone.bond_names) == ([0, 0], ("node 2",), ("edge 0",))
 
 
 def test_pyg_objects_with_features_and_several_targets():
@@ -227,6 +255,9 @@ def test_pyg_objects_with_features_and_several_targets():
         ([data(edge_attr=torch.randn(4, 2))], "edge_attr must be the kind of each edge"),
         ([data(edge_index=torch.tensor([[0], [7]]))], "edges to nodes outside 0 to 2"),
         ([data(edge_index=None)], "has no edge_index"),
+        ([data(edge_attr=torch.zeros(3, dtype=torch.long))], "Graph 1 has 4 edges, but 3 rows in edge_attr"),
+        (data(), "This Data is one graph: give a list"),
+        ([data(), "CCO"], "Graph 2 of this collection is a str, not a PyG Data"),
     ],
 )
 def test_what_is_wrong_with_objects(graphs, message):
@@ -317,17 +348,23 @@ def test_molecules_with_atoms_that_training_lacks_are_left_out_and_counted():
     made = molecule_set((plain, plain, plain, strange, plain), masks=masks)
     split = split_molecules(made)
     assert split.val.tolist() == [2]
-    assert split.name == "the split 'own' of the data, 1 molecules with kinds of atoms unseen in training left out"
+    assert split.name == "the split 'own' of the data; left out with kinds of atoms unseen in training: 1"
+    assert split.left_out == 1
     assert split.seen_atoms.tolist() == [True, True, False]
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"),
-    [("own", "no split 'own'; choose one of: random, scaffold"), ("scaffold", "needs SMILES"), (None, "too few")],
+    ("kind", "scaffold", "message"),
+    [
+        ("own", None, "no split 'own'; choose one of: random, scaffold"),
+        ("scaffold", None, "needs SMILES"),
+        ("scaffold", np.zeros(2, dtype=int), "too few scaffolds for a training, a validation and a test part: 1"),
+        (None, None, "too few molecules for a training, a validation and a test part: 2"),
+    ],
 )
-def test_splits_that_cannot_be(kind, message):
+def test_splits_that_cannot_be(kind, scaffold, message):
     with pytest.raises(InputError, match=message):
-        split_molecules(molecule_set(MOLECULES[:2]), kind=kind)
+        split_molecules(molecule_set(MOLECULES[:2], scaffold=scaffold), kind=kind)
 
 
 def test_the_problems_are_stored_too():

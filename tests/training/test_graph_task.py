@@ -1,5 +1,6 @@
 """Regression on whole graphs: the error, batches, run folders, resuming, prediction."""
 
+import dataclasses
 import json
 import math
 
@@ -53,8 +54,20 @@ def test_the_score_is_the_negative_error_in_the_targets_own_units():
     chosen = task.split.val
     score = training.score("val")
     predicted = task.predict(training.encoder, chosen).numpy()
-    assert task.shown(score.metric) == pytest.approx(np.abs(predicted - task.molecules.targets[chosen]).mean())
+    error = predicted - task.molecules.targets[chosen]
+    assert task.shown(score.metric) == pytest.approx(np.abs(error).mean())
     assert score.metric < 0
+
+
+@pytest.mark.parametrize("loss", ["absolute", "squared"])
+def test_the_validation_loss_is_the_training_loss_of_other_molecules(loss):
+    """In the same units, so that both can be drawn in one picture."""
+    task = task_of(loss=loss)
+    training = BatchTraining("hgnn_l", task, task.settings, 0)
+    task.split = dataclasses.replace(task.split, val=task.split.train)
+    with torch.no_grad():
+        of_batches = [float(task.loss(training.encoder(b), y)) for b, y in task.epoch(training.encoder, 0, 1)]
+    assert -training.score("val").negative_loss == pytest.approx(np.mean(of_batches))
 
 
 def test_several_targets_count_alike_whatever_their_scale():
@@ -167,6 +180,9 @@ def run(tmp_path_factory):
 def test_a_run_folder_says_everything_again(run):
     summary = run.summary
     assert summary["metric"] == "mae"
+    errors = [one.summary["targets"]["test"]["logp"]["rmse"] for one in run.runs]
+    assert summary["targets"]["logp"]["rmse_mean"] == pytest.approx(np.mean(errors))
+    assert summary["targets"]["logp"]["rmse_std"] == pytest.approx(np.std(errors, ddof=1))
     assert run.best is min(run.runs, key=lambda one: one.summary["val"])
     for one in run.runs:
         again = one.evaluate()
@@ -206,10 +222,11 @@ def test_atoms_that_only_the_test_part_has_were_not_trained_on(tmp_path):
     path.write_text("smiles,y\n" + "\n".join(f"{'C' * (n % 7 + 1)},{n}" for n in range(40)) + "\n[SiH4],1\n")
     made = load_molecules(path, targets=["y"])
     seed = next(s for s in range(20) if 40 not in GraphTask(made, SETTINGS, s, torch.float32, "cpu").split.train)
-    fitted = hyperboloid.fit(
-        path, task="graph", model="ggnn", target="y", dim=4, epochs=1, split=seed, out=tmp_path / "run"
-    )
-    assert "1 molecules with kinds of atoms unseen" in fitted.runs[0].summary["split_name"]
+    with pytest.warns(UserWarning, match="left out with kinds of atoms unseen in training: 1"):
+        fitted = hyperboloid.fit(
+            path, task="graph", model="ggnn", target="y", dim=4, epochs=1, split=seed, out=tmp_path / "run"
+        )
+    assert "unseen in training: 1" in fitted.runs[0].summary["split_name"]
     (tmp_path / "new.csv").write_text("smiles\n[SiH4]\nCC\n")
     assert list(predict_smiles(fitted.best, tmp_path / "new.csv").problems) == [2]
 
@@ -222,6 +239,15 @@ def test_pyg_objects_train_and_know_nothing_of_smiles(tmp_path):
     (tmp_path / "new.csv").write_text("smiles\nCC\n")
     with pytest.raises(InputError, match="was not trained on molecules: it knows nothing of SMILES"):
         predict_smiles(fitted.best, tmp_path / "new.csv")
+
+
+def test_rows_that_are_no_molecules_are_told_and_kept(tmp_path):
+    """From Python by a warning, before anything is trained."""
+    (tmp_path / "own.csv").write_text("smiles,y\nC1CC,0\n" + "\n".join(f"{'C' * n},{n}" for n in range(1, 20)) + "\n")
+    with pytest.warns(UserWarning, match=r"Line 2 skipped: 'C1CC' is no[\s\S]*1 of 20 rows skipped, 19 molecules read"):
+        fitted = hyperboloid.fit(tmp_path / "own.csv", task="graph", target="y", dim=4, epochs=1, out=tmp_path / "run")
+    assert fitted.config.model == "hgnn_l"  # by default
+    assert (tmp_path / "run" / "skipped.csv").read_text().splitlines()[1].startswith("2,'C1CC' is not")
 
 
 def test_a_run_on_molecules_has_no_graph(run):

@@ -13,7 +13,9 @@ LINES = ("-", "--", ":", "-.")
 
 
 def curvature_names(run: Run) -> list[str]:
-    """What the numbers in ``beta`` of each epoch belong to: the layers in their order, then the output."""
+    """What the numbers in ``beta`` of each epoch belong to: layers in their order, then the output; none if fixed."""
+    if not run.config.settings.train_beta:
+        return []
     found = [name for name, module in run.encoder.named_modules() if isinstance(module, Curvature)]
     layers = [name for name in found if name.startswith("convs.")]
     return [f"layer {layers.index(name) + 1}" if name in layers else "output" for name in found]
@@ -34,11 +36,12 @@ def draw_curves(run: Run) -> Any:
         panels[0].plot(
             x, [line["val_loss"] for line in judged], "--", color=COLOURS[1], label="validation", marker=mark
         )
-        panels[1].plot(x, [100 * line[metric] for line in judged], color=COLOURS[0], marker=mark)
+        factor = 1 if run.task.metric == "mae" else 100
+        panels[1].plot(x, [factor * line[metric] for line in judged], color=COLOURS[0], marker=mark)
     panels[0].set_ylabel("loss")
     panels[0].legend(frameon=False, fontsize=8)
     dress(panels[0], "losses")
-    panels[1].set_ylabel(f"validation {run.task.metric}, %")
+    panels[1].set_ylabel(f"validation {run.task.metric}" + ("" if run.task.metric == "mae" else ", %"))
     dress(panels[1], f"validation {run.task.metric}")
     if names:
         for k, name in enumerate(names):

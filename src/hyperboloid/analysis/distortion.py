@@ -68,10 +68,10 @@ class Distortion:
 
 def run_distortion(run: Run, seed: int = 0) -> Distortion:
     """Distortion of a run's embeddings as it was evaluated: its validation and test edges are hidden from the model."""
-    encoder = run.encoder
+    graph, encoder = run.graph, run.encoder
     with torch.no_grad():
         z = encoder.embedding if isinstance(encoder, ShallowEncoder) else run.encode()
-        return distortion(z, encoder.manifold, run.graph, seed)
+        return distortion(z, encoder.manifold, graph, seed)
 
 
 def distortion(z: Tensor, manifold: Lorentz | Euclidean, graph: Graph, seed: int = 0) -> Distortion:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hyperboloid.errors import InputError
 from hyperboloid.training.experiment import Run
 
-from .style import COLOURS, GREY, dress, new_figure, plain, save_figure
+from .style import COLOURS, GREY, dress, new_figure, plain
 
 #: Beyond so many molecules single dots would hide each other: their density is shown instead.
 MOST_DOTS = 2000
 
 
-def draw_parity(run: Run, path: Path) -> None:
-    """Draw the predictions stored in a run folder to a PNG or SVG file, a panel for each target."""
+def draw_parity(run: Run) -> Any:
+    """A figure of the predictions stored in a run folder, a panel for each target."""
     from pyarrow import parquet
 
     stored = run.folder / "predictions.parquet"
@@ -47,5 +47,5 @@ def draw_parity(run: Run, path: Path) -> None:
         axes.set_xlabel(f"{plain(name)}, true")
         axes.set_ylabel(f"{plain(name)}, predicted")
         numbers = f"MAE {metrics['mae']:.4g}, RMSE {metrics['rmse']:.4g}, R² {metrics['r2']:.3f}"
-        dress(axes, f"{run.config.model}, {len(true)} test molecules\n{numbers}")
-    save_figure(figure, path)
+        dress(axes, f"{plain(f'{run.config.model} on {run.data.name}')}, {len(true)} test molecules\n{numbers}")
+    return figure

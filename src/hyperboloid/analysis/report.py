@@ -9,6 +9,8 @@ from typing import Any
 
 from hyperboloid.errors import InputError
 from hyperboloid.graphs.hyperbolicity import delta_average
+from hyperboloid.graphs.molecules import MoleculeSet
+from hyperboloid.training.data import Data
 from hyperboloid.training.experiment import Experiment, Run
 from hyperboloid.training.settings import taken_settings
 
@@ -18,6 +20,8 @@ from .attention_picture import draw_attention
 from .curves import curvature_names, draw_curves
 from .disk_picture import draw_disk
 from .distortion import OF_LOGITS, run_distortion
+from .numbers import percent, score
+from .parity import draw_parity
 
 #: Half width of δ_avg's confidence interval; the command `hyperbolicity` measures more finely.
 PRECISION = 0.01
@@ -39,26 +43,24 @@ def report(experiment: Experiment, watch: Callable[[str], None] = lambda text: N
     title = f"{summary['model']} on {summary['dataset']}, {summary['task']}"
     parts = [f"<h1>{html.escape(title)}</h1>", html.paragraph(_lead(summary), "lead")]
     parts.append(_scores(summary))
-    for name, part in (
-        ("the curves", _epochs),
-        ("the picture", _picture),
-        ("δ and distortion", _tree_likeness),
-        ("the attention", _attention),
-        ("the configuration", _configuration),
-    ):
+    of_molecules: list[tuple[str, Callable[[Run], str]]] = [("the picture", _parity)]
+    of_graph = [("the picture", _picture), ("δ and distortion", _tree_likeness), ("the attention", _attention)]
+    own = of_molecules if experiment.config.task == "graph" else of_graph
+    for name, part in (("the curves", _epochs), *own, ("the configuration", _configuration)):
         watch(name)
         parts.append(part(run))
     return html.page(title, parts)
 
 
-def _percent(mean: float, spread: float | None = None) -> str:
-    return f"{100 * mean:.1f} %" if spread is None else f"{100 * mean:.1f} ± {100 * spread:.1f} %"
+def _percent(fraction: float) -> str:
+    return f"{percent(fraction)} %"
 
 
 def _lead(summary: dict[str, Any]) -> str:
     several = len(summary["runs"]) > 1
     test, val = (
-        _percent(summary[f"{part}_mean"], summary[f"{part}_std"] if several else None) for part in ("test", "val")
+        score(summary["metric"], summary[f"{part}_mean"], summary[f"{part}_std"] if several else None)
+        for part in ("test", "val")
     )
     text = f"Test {summary['metric']} {test}, validation {val}, {summary['dim']} dimensions."
     return f"{text} Mean ± standard deviation of {len(summary['runs'])} runs." if several else text
@@ -70,15 +72,24 @@ def _scores(summary: dict[str, Any]) -> str:
         [
             f"{r['split']} ({r['split_name']})",
             f"{r['seed']}",
-            _percent(r["val"]),
-            _percent(r["test"]),
+            score(summary["metric"], r["val"]),
+            score(summary["metric"], r["test"]),
             f"{r['best_epoch']}",
             f"{r['epochs']}",
             f"{r['seconds']:.1f}",
         ]
         for r in summary["runs"]
     ]
-    return html.section("scores", "Scores", html.table([*header, "seconds"], rows))
+    parts = [html.table([*header, "seconds"], rows)]
+    errors = []
+    for name, found in summary.get("targets", {}).items():
+        spread = {key: found[f"{key}_std"] if len(rows) > 1 else None for key in ("mae", "rmse", "r2")}
+        errors.append([name, *(score("mae", found[f"{key}_mean"], spread[key]) for key in spread)])
+    if errors:
+        parts.append(html.table(["target", "test MAE", "test RMSE", "test R²"], errors))
+    if len(errors) > 1:
+        parts.append(html.paragraph("The first table has the mean over the targets, in standard deviations.", "note"))
+    return html.section("scores", "Scores", *parts)
 
 
 def _epochs(run: Run) -> str:
@@ -104,6 +115,11 @@ def _epochs(run: Run) -> str:
 def _picture(run: Run) -> str:
     where = "in the plane" if run.encoder.curvature is None else "on the Poincaré disk"
     return html.section("picture", f"Embeddings {where}", html.image(draw_disk(run), "png", f"embeddings {where}"))
+
+
+def _parity(run: Run) -> str:
+    figure = html.image(draw_parity(run), "png", "predicted against true values of the test molecules")
+    return html.section("predictions", "Predictions", figure)
 
 
 def _tree_likeness(run: Run) -> str:
@@ -155,15 +171,29 @@ def _attention_row(s: LayerSummary) -> list[str]:
     return [*cells, f"{_percent(same.attention)} of {same.nodes} nodes", _percent(same.share), control]
 
 
+def _about(data: Data) -> list[list[str]]:
+    """What was trained on, in numbers."""
+    if isinstance(data, MoleculeSet):
+        return [
+            ["molecules", f"{len(data):,}"],
+            ["rows that were none", f"{len(data.problems):,}"],
+            ["atoms", f"{int(data.num_atoms.sum()):,} of {len(data.atom_names)} kinds"],
+            ["bonds", f"{int(data.num_bonds.sum()):,} of {len(data.bond_names)} kinds"],
+        ]
+    return [
+        ["nodes", f"{data.num_nodes:,}"],
+        ["edges", f"{data.num_edges:,}"],
+        ["features", f"{data.num_features or 'none: an embedding for each node is learned'}"],
+        ["classes", f"{data.num_classes or 'none'}"],
+    ]
+
+
 def _configuration(run: Run) -> str:
-    graph, config = run.graph, run.config
+    config = run.config
     about = [
         ["data set", config.dataset],
-        ["nodes", f"{graph.num_nodes:,}"],
-        ["edges", f"{graph.num_edges:,}"],
-        ["features", f"{graph.num_features or 'none: an embedding for each node is learned'}"],
-        ["classes", f"{graph.num_classes or 'none'}"],
-        ["graph's SHA-256", config.checksum],
+        *_about(run.data),
+        ["data's SHA-256", config.checksum],
         ["model", config.model],
         ["parameters", f"{sum(p.numel() for p in run.encoder.parameters()):,}"],
         ["dtype and device", f"{config.dtype}, {config.device}"],

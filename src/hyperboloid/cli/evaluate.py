@@ -6,7 +6,9 @@ import json
 
 import typer
 
-from .options import Json, RunArgument, run_line, score, target_lines
+from hyperboloid.analysis.numbers import score
+
+from .options import Json, RunArgument, run_line, target_lines, unit
 
 
 def command(run: RunArgument, as_json: Json = False) -> None:
@@ -17,12 +19,12 @@ def command(run: RunArgument, as_json: Json = False) -> None:
     scored = [one.summary | one.evaluate() for one in experiment.runs]
     summary = summarize(experiment.config, experiment.folder, scored)
     metric = summary["metric"]
-    for one in summary.pop("runs"):
-        for line in (run_line(one, metric), *target_lines(one)):
-            typer.echo(line)
+    for line in (*(run_line(one, metric) for one in scored), *target_lines(summary)):
+        typer.echo(line)
     typer.echo(
         f"{summary['model']} on {summary['dataset']}, {summary['task']}: test {metric} "
-        f"{score(metric, summary['test_mean'], summary['test_std'] if len(scored) > 1 else None)}"
+        f"{score(metric, summary['test_mean'], summary['test_std'] if len(scored) > 1 else None)}{unit(summary)}"
     )
     if as_json:
+        del summary["runs"]
         typer.echo(json.dumps(summary))

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hyperboloid.analysis.numbers import score
 from hyperboloid.errors import InputError
 
 GraphArgument = Annotated[
@@ -94,27 +95,24 @@ def settings_from(pairs: list[str]) -> dict[str, Any]:
     return given
 
 
-def percent(mean: float, spread: float | None = None) -> str:
-    """A fraction as the papers print it."""
-    return f"{100 * mean:.1f}" + ("" if spread is None else f" ± {100 * spread:.1f}")
-
-
-def score(metric: str, mean: float, spread: float | None = None) -> str:
-    """A metric with its unit: fractions in per cent, errors as they are."""
-    if metric == "mae":
-        return f"{mean:.4g}" + ("" if spread is None else f" ± {spread:.2g}")
-    return f"{percent(mean, spread)} %"
-
-
 def run_line(run: dict[str, Any], metric: str) -> str:
     """One run of several, for lists."""
     test, val = (score(metric, run[part]) for part in ("test", "val"))
     return f"  split {run['split']} seed {run['seed']}: test {test}, validation {val}"
 
 
-def target_lines(run: dict[str, Any]) -> list[str]:
-    """MAE, RMSE and R² of each target of a run on molecules; nothing for other runs."""
-    return [
-        f"  {name}: test MAE {found['mae']:.4g}, RMSE {found['rmse']:.4g}, R² {found['r2']:.4f}"
-        for name, found in run.get("targets", {}).get("test", {}).items()
-    ]
+def target_lines(summary: dict[str, Any]) -> list[str]:
+    """Test MAE, RMSE and R² of each target of molecules, with their spread over several runs; nothing otherwise."""
+    names = {"mae": "MAE", "rmse": "RMSE", "r2": "R²"}
+
+    def told(found: dict[str, float]) -> str:
+        spread = {key: f" ± {found[f'{key}_std']:.2g}" if len(summary["runs"]) > 1 else "" for key in names}
+        return ", ".join(f"{name} {found[f'{key}_mean']:.4g}{spread[key]}" for key, name in names.items())
+
+    return [f"  {name}: test {told(found)}" for name, found in summary.get("targets", {}).items()]
+
+
+def unit(summary: dict[str, Any]) -> str:
+    """What an error that is the mean over several targets is measured in."""
+    several = len(summary.get("targets", {})) > 1
+    return ", the targets' mean in their standard deviations" if several else ""

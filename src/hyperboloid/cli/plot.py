@@ -38,7 +38,7 @@ def command(
     if molecules:
         if colour is not None:
             raise InputError("--colour means nothing for molecules: their picture is predicted against true values.")
-        draw_parity(chosen, path)
+        save_figure(draw_parity(chosen), path)
     else:
         save_figure(draw_disk(chosen, colour), path)
     typer.echo(f"Picture: {path}")

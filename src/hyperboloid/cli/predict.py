@@ -26,7 +26,7 @@ def command(
     ] = None,
     links: Annotated[bool, typer.Option("--links", help="Links that are not there yet, the likeliest first.")] = False,
     labels_: Annotated[bool, typer.Option("--labels", help="The class of every node.")] = False,
-    top: Annotated[int, typer.Option(help="How many links, or how many nodes to print.")] = 10,
+    top: Annotated[int, typer.Option(help="How many links, or how many nodes or molecules to print.")] = 10,
     graph: Annotated[
         str | None, typer.Option(metavar="NEW", help="Predict on another graph with the same kind of features.")
     ] = None,
@@ -51,6 +51,8 @@ def command(
         raise InputError("--features and --weight go with --graph.")
     chosen = load(run).best
     if molecules is not None or chosen.config.task == "graph":
+        if links or labels_ or graph is not None:
+            raise InputError("--links, --labels and --graph go with runs on one graph, not with molecules.")
         _properties(chosen, run, molecules, smiles, top, out, as_json)
         return
     if smiles is not None:
@@ -73,9 +75,10 @@ def _give(
     if out is not None:
         _write(out, header, rows)
     for row in [header, *rows[:top]]:
-        typer.echo("  ".join(f"{cell:.4f}" if isinstance(cell, float) else f"{cell}" for cell in row))
+        cells = ("" if cell is None else f"{cell:.4f}" if isinstance(cell, float) else f"{cell}" for cell in row)
+        typer.echo("  ".join(cells).rstrip())
     if out is not None:
-        typer.echo(f"{len(rows)} predictions in {out}")
+        typer.echo(f"{len(rows) - more.get('skipped', 0)} predictions in {out}")
     if as_json:
         predictions = [dict(zip(header, row, strict=True)) for row in rows]
         typer.echo(json.dumps({"run": str(run), **more, "predictions": predictions}))
@@ -85,6 +88,7 @@ def _properties(
     chosen: Run, run: Path, table: Path | None, smiles: str | None, top: int, out: Path | None, as_json: bool
 ) -> None:
     """Predict the properties of new molecules; a row about which nothing can be said stays empty."""
+    from hyperboloid.graphs.molecules import Problem, tell_problems
     from hyperboloid.training.predict_molecules import predict_smiles
 
     if table is None:
@@ -93,10 +97,10 @@ def _properties(
     header = ["line", "smiles", *found.names, "problem"]
     rows: list[list[Any]] = []
     for line, text, values in zip(found.lines, found.smiles, found.values.tolist(), strict=True):
-        problem = found.problems.get(line, "")
-        rows.append([line, text, *(["" for _ in values] if problem else values), problem])
-        if problem:
-            typer.echo(f"Line {line} left empty: {problem}", err=True)
+        problem = found.problems.get(line)
+        rows.append([line, text, *([None for _ in values] if problem else values), problem])
+    for sentence in tell_problems([Problem(*item) for item in found.problems.items()], table.name, "left empty"):
+        typer.echo(sentence, err=True)
     if found.problems:
         typer.echo(f"{len(found.problems)} of {len(rows)} rows left empty.", err=True)
     _give(run, header, rows, top, out, as_json, skipped=len(found.problems))

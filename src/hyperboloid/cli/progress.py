@@ -20,11 +20,12 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from hyperboloid.analysis.numbers import percent
 from hyperboloid.training.config import Config
 from hyperboloid.training.loop import Training
 from hyperboloid.training.many import Watcher
 
-from .options import interruptible, percent
+from .options import interruptible
 
 
 class _Display:

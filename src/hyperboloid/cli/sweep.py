@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hyperboloid.analysis.numbers import percent
 from hyperboloid.errors import InputError
 
 from .options import (
@@ -23,7 +24,6 @@ from .options import (
     Labels,
     Task,
     Weight,
-    percent,
     settings_from,
     words,
 )

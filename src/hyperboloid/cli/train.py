@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hyperboloid.analysis.numbers import score
 from hyperboloid.errors import InputError
 
 from .options import (
@@ -25,28 +26,30 @@ from .options import (
     Weight,
     numbers,
     run_line,
-    score,
     settings_from,
     target_lines,
+    unit,
     words,
 )
 
 if TYPE_CHECKING:
     from hyperboloid.training.experiment import Experiment
 
-#: Skipped rows that are shown; the others are counted.
-SHOWN = 10
-
 
 def command(
     graph: GraphArgument,
     task: Task = "link",
-    model: Annotated[str, typer.Option(help="Which model.")] = "lgcn",
+    model: Annotated[
+        str | None, typer.Option(help="Which model.", show_default="lgcn, for --task graph hgnn_l")
+    ] = None,
     dim: Annotated[int | None, typer.Option(help="Width of the embeddings.", show_default="the data set's")] = None,
     epochs: Epochs = None,
     seeds: Annotated[int, typer.Option(help="Number of initialisations.")] = 1,
     seed: Annotated[int, typer.Option(help="The first initialisation's seed.")] = 0,
-    split: Annotated[str, typer.Option(help="Seed of the split; 0-4 or 0,3 for several.")] = "0",
+    split: Annotated[
+        str,
+        typer.Option(help="Seed of the split; 0-4 or 0,3 for several. Molecules by scaffolds: --set masks=scaffold."),
+    ] = "0",
     features: Features = None,
     labels: Labels = None,
     weight: Weight = None,
@@ -65,7 +68,10 @@ def command(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Train a model on a graph, or on molecules (--task graph), and keep everything in a run folder."""
+    """Train a model on a graph, or on molecules (--task graph; zinc, or a table of SMILES), and keep everything.
+
+    All of it lies in a run folder, from which `evaluate`, `predict`, `plot` and `report` go on.
+    """
     settings = settings_from(set_ or [])
     if epochs is not None:
         settings["epochs"] = epochs
@@ -101,6 +107,7 @@ def command(
                 out=out,
                 resume=resume,
                 progress=progress,
+                notice=lambda text: typer.echo(text, err=True),
                 **settings,
             )
     except KeyboardInterrupt as interrupt:
@@ -108,35 +115,30 @@ def command(
         typer.echo(f"Interrupted{where}.", err=True)
         raise typer.Exit(130) from interrupt
     summary = experiment.summary
-    runs, metric = summary.pop("runs"), summary["metric"]
+    runs, metric = summary["runs"], summary["metric"]
     several = len(runs) > 1
-    if several:
-        for run in runs:
-            typer.echo(run_line(run, metric))
-    if task == "graph":
-        _tell_of_molecules(experiment)
-        for line in target_lines(runs[0]):
-            typer.echo(line)
+    for line in (*(run_line(run, metric) for run in runs if several), *target_lines(summary)):
+        typer.echo(line)
     spread = (summary["val_std"], summary["test_std"]) if several else (None, None)
     typer.echo(
-        f"{model} on {graph}, {task}, d = {summary['dim']}: test {metric} "
+        f"{summary['model']} on {graph}, {task}, d = {summary['dim']}: test {metric} "
         f"{score(metric, summary['test_mean'], spread[1])} (validation "
-        f"{score(metric, summary['val_mean'], spread[0])}), "
+        f"{score(metric, summary['val_mean'], spread[0])}){unit(summary)}, "
         f"{summary['epochs']} epochs in {summary['seconds']:.0f} s\nRun folder: {summary['run']}"
     )
+    if task == "graph":
+        summary |= _molecules(experiment)
     if as_json:
+        del summary["runs"]
         typer.echo(json.dumps(summary))
 
 
-def _tell_of_molecules(experiment: Experiment) -> None:
-    """Say which rows were skipped, and draw what was predicted against what is true."""
+def _molecules(experiment: Experiment) -> dict[str, int]:
+    """Draw what was predicted against what is true, and count the molecules."""
     from hyperboloid.analysis.parity import draw_parity
+    from hyperboloid.analysis.style import save_figure
 
-    molecules = experiment.molecules
-    problems = molecules.problems
-    for problem in problems[:SHOWN]:
-        typer.echo(f"Skipped line {problem.line}: {problem.reason}", err=True)
-    if problems:
-        typer.echo(f"{len(problems)} rows skipped, {len(molecules)} molecules read.", err=True)
     for run in experiment.runs:
-        draw_parity(run, run.folder / "parity.png")
+        save_figure(draw_parity(run), run.folder / "parity.png")
+    molecules = experiment.molecules
+    return {"molecules": len(molecules), "skipped": len(molecules.problems)}

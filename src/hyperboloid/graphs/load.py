@@ -9,6 +9,7 @@ from typing import Any
 from hyperboloid.errors import InputError
 from hyperboloid.graphs.datasets import DATASETS, load_dataset
 from hyperboloid.graphs.graph import Graph
+from hyperboloid.graphs.load_molecules import MOLECULE_SETS
 from hyperboloid.graphs.readers import GRAPH_SUFFIXES, read_graph
 
 
@@ -41,6 +42,8 @@ def load_graph(
                 f"'{source if is_name else source.name}' comes with what it has"
             )
         return load_dataset(source, data_dir) if is_name else source
+    if isinstance(source, str) and source.lower() in MOLECULE_SETS:
+        raise InputError(f"'{source}' is a set of molecules, not one graph: it goes with train and --task graph.")
     if isinstance(source, str) and not _is_path(source):
         raise InputError(
             f"there is no data set '{source}': choose one of {', '.join(DATASETS)}, "

@@ -23,6 +23,7 @@ class MoleculeSplit:
         train, val, test: their numbers.
         name: the split in words.
         seen_atoms: ``(kinds,)`` which kinds of atoms the training part has.
+        left_out: how many validation and test molecules have others.
     """
 
     train: Array
@@ -30,6 +31,7 @@ class MoleculeSplit:
     test: Array
     name: str
     seen_atoms: Array
+    left_out: int
 
 
 def split_molecules(molecules: MoleculeSet, seed: int = 0, *, kind: str | None = None) -> MoleculeSplit:
@@ -61,11 +63,14 @@ def split_molecules(molecules: MoleculeSet, seed: int = 0, *, kind: str | None =
     val, test = (members[fine[members]] for members in found[1:])
     left_out = len(found[1]) + len(found[2]) - len(val) - len(test)
     if not (len(found[0]) and len(val) and len(test)):
+        what, count = "molecules", len(molecules)
+        if kind == "scaffold" and molecules.scaffold is not None:
+            what, count = "scaffolds", len(np.unique(molecules.scaffold))
         raise InputError(
-            f"'{molecules.name}' has {len(molecules)} molecules, too few for a training, a validation and a test part."
+            f"'{molecules.name}' has too few {what} for a training, a validation and a test part: {count}."
         )
-    name += f", {left_out} molecules with kinds of atoms unseen in training left out" if left_out else ""
-    return MoleculeSplit(found[0], val, test, name, seen_atoms)
+    name += f"; left out with kinds of atoms unseen in training: {left_out}" if left_out else ""
+    return MoleculeSplit(found[0], val, test, name, seen_atoms, left_out)
 
 
 def _drawn(molecules: MoleculeSet, seed: int, kind: str) -> list[Array]:

@@ -29,6 +29,23 @@ class Problem:
     reason: str
 
 
+#: Problems that are told one by one; the others are counted.
+TOLD = 10
+
+
+def tell_problems(problems: Sequence[Problem], name: str, done: str) -> list[str]:
+    """A sentence for each of the first problems, and for how many more there are.
+
+    Args:
+        problems: the rows.
+        name: of the table, which says whether it has lines or rows.
+        done: what was done with such a row.
+    """
+    word = "Row" if name.endswith(".parquet") else "Line"
+    told = [f"{word} {problem.line} {done}: {problem.reason}." for problem in problems[:TOLD]]
+    return [*told, f"… and {len(problems) - TOLD} more."] if len(problems) > TOLD else told
+
+
 @dataclass(frozen=True, eq=False)
 class MoleculeSet:
     """Molecules, or any other small graphs whose nodes and edges are of a few kinds.

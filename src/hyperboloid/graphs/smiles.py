@@ -67,6 +67,8 @@ def parse(smiles: str, properties: Sequence[str] = (), *, scaffold: bool = False
     Raises:
         Unreadable: RDKit cannot read it, or it has no atoms or an unusual bond.
     """
+    if not smiles:
+        raise Unreadable("there is no SMILES")
     chem = rdkit("Chem")
     mol = chem.MolFromSmiles(smiles)
     if mol is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -110,10 +109,8 @@ class Table:
         values = _as_numbers(column)
         if values is None:
             row = _first_word(column)
-            raise InputError(
-                f"{self.where(row)}: the {what} in column {self.column_name(index)} is "
-                f"'{column[row].as_py()}', not a number"
-            )
+            found = f"'{column[row].as_py()}', not a number" if str(column[row].as_py()).strip() else "empty"
+            raise InputError(f"{self.where(row)}: the {what} in column {self.column_name(index)} is {found}")
         return values
 
 
@@ -127,6 +124,13 @@ def read_table(path: Path) -> Table:
         InputError: the file is empty, not text, or a row has more or fewer columns than the first.
     """
     return _read_parquet(path) if path.suffix.lower() == ".parquet" else _read_text(path)
+
+
+def in_memory(data: bytes) -> Any:
+    """A file for pyarrow to read. Of a Python one its threads may still hold on at exit, and abort the process."""
+    import pyarrow as pa
+
+    return pa.BufferReader(data)
 
 
 def check_file(path: Path) -> None:
@@ -165,7 +169,7 @@ def _read_text(path: Path) -> Table:
     fields = _split(data[: data.find(b"\n")].decode(), delimiter)
     try:
         table = arrow_csv.read_csv(
-            io.BytesIO(data),
+            in_memory(data),
             arrow_csv.ReadOptions(autogenerate_column_names=True, block_size=_BLOCK_BYTES),
             arrow_csv.ParseOptions(delimiter=delimiter),
             arrow_csv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(len(fields))}),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from .files import find
 from .molecules import Array, MoleculeSet, smallest, spans
+from .tables import in_memory
 
 #: Kind of an atom that HGNN does not know; it drops such molecules.
 UNKNOWN = 255
@@ -92,7 +92,7 @@ def _targets(data_dir: str | Path | None) -> Array:
 
     with gzip.open(_find("zinc250k.csv.gz", data_dir)) as file:
         table = csv.read_csv(
-            io.BytesIO(file.read()), convert_options=csv.ConvertOptions(include_columns=["logP", "qed", "SAS"])
+            in_memory(file.read()), convert_options=csv.ConvertOptions(include_columns=["logP", "qed", "SAS"])
         )
     return np.stack([column.to_numpy() for column in table.columns], axis=1)
 

@@ -89,6 +89,11 @@ def get_model(name: str) -> Model[Any]:
     return found
 
 
+def default_model(task: str) -> str:
+    """The paper's own model for a task."""
+    return "hgnn_l" if task == "graph" else "lgcn"
+
+
 def check_task(model: str, task: str) -> None:
     """Refuse a model of whole graphs for a task on nodes, and the other way round."""
     get_model(model)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
-from hyperboloid.graphs.load_molecules import MOLECULE_SETS, load_molecules
+from hyperboloid.graphs.load_molecules import load_molecules
 from hyperboloid.graphs.molecule_store import molecules_to_bytes, read_stored_molecules
 from hyperboloid.graphs.molecules import MoleculeSet
 from hyperboloid.graphs.store import graph_to_bytes, read_stored_graph
@@ -16,7 +19,7 @@ from hyperboloid.graphs.store import graph_to_bytes, read_stored_graph
 from .checkpoint import write_atomically
 
 Data = Graph | MoleculeSet
-GRAPH, MOLECULES = "graph.safetensors", "molecules.safetensors"
+GRAPH, MOLECULES, SKIPPED = "graph.safetensors", "molecules.safetensors", "skipped.csv"
 
 
 def load_data(
@@ -48,16 +51,19 @@ def load_data(
         return load_molecules(source, data_dir=data_dir, smiles=smiles, targets=targets, scaffold=masks == "scaffold")
     if smiles is not None or target is not None:
         raise InputError("smiles and target go with molecules: give --task graph.")
-    if isinstance(source, str) and source.lower() in MOLECULE_SETS:
-        raise InputError(f"'{source}' is a set of molecules, not one graph: give --task graph.")
     return load_graph(source, data_dir=data_dir, **of_graph)
 
 
 def store_data(folder: Path, data: Data) -> None:
-    """Write the data into a run folder, unless it is there."""
+    """Write the data into a run folder, unless it is there, and beside molecules the rows that were none."""
     path = folder / (MOLECULES if isinstance(data, MoleculeSet) else GRAPH)
-    if not path.exists():
-        write_atomically(path, molecules_to_bytes(data) if isinstance(data, MoleculeSet) else graph_to_bytes(data))
+    if path.exists():
+        return
+    if isinstance(data, MoleculeSet) and data.problems:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([("line", "reason"), *map(astuple, data.problems)])
+        write_atomically(folder / SKIPPED, text.getvalue().encode())
+    write_atomically(path, molecules_to_bytes(data) if isinstance(data, MoleculeSet) else graph_to_bytes(data))
 
 
 def read_data(folder: Path, task: str) -> tuple[Path, Data]:

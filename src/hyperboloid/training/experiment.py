@@ -223,13 +223,19 @@ def run_folder(folder: Path, config: Config, split: int, seed: int) -> Path:
 def summarize(config: Config, folder: Path, runs: list[dict[str, Any]]) -> dict[str, Any]:
     """Means and sample standard deviations over runs (0 for a single one).
 
-    Metrics are fractions of 1, errors are in the target's units.
+    Metrics are fractions of 1, errors are in the target's units, or of several targets in standard deviations; then the
+    test errors of each follow in its own.
     """
 
     def spread(values: list[float]) -> float:
         return statistics.stdev(values) if len(values) > 1 else 0.0
 
     val, test = [r["val"] for r in runs], [r["test"] for r in runs]
+    targets: dict[str, dict[str, float]] = {}
+    for name, found in runs[0].get("targets", {}).get("test", {}).items():
+        values = {key: [r["targets"]["test"][name][key] for r in runs] for key in found}
+        targets[name] = {f"{key}_mean": statistics.mean(each) for key, each in values.items()}
+        targets[name] |= {f"{key}_std": spread(each) for key, each in values.items()}
     return {
         "dataset": config.dataset,
         "task": config.task,
@@ -244,6 +250,7 @@ def summarize(config: Config, folder: Path, runs: list[dict[str, Any]]) -> dict[
         "test_std": spread(test),
         "epochs": sum(r["epochs"] for r in runs),
         "seconds": sum(r["seconds"] for r in runs),
+        **({"targets": targets} if targets else {}),
         "run": str(folder),
         "runs": runs,
     }

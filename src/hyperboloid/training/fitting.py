@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from hyperboloid.errors import InputError
-from hyperboloid.nn.registry import check_task
+from hyperboloid.nn.registry import check_task, default_model
 
 from .checkpoint import write_json
 from .config import Config, check_device, read_config
@@ -25,7 +26,7 @@ def fit(
     dataset: Any,
     *,
     task: str = "link",
-    model: str = "lgcn",
+    model: str | None = None,
     dim: int | None = None,
     seeds: int = 1,
     seed: int = 0,
@@ -41,6 +42,7 @@ def fit(
     out: str | Path | None = None,
     resume: bool = False,
     progress: Progress | None = None,
+    notice: Callable[[str], None] = warnings.warn,
     **settings: Any,
 ) -> Experiment:
     """Train a model on a graph, or on many, once for each split and seed, and keep everything in a run folder.
@@ -49,7 +51,7 @@ def fit(
         dataset: name of a data set (``cora``), path of a graph file, or a PyG ``Data``, networkx graph, scipy sparse
             matrix or :class:`Graph`. For task ``graph``: ``zinc``, path of a table of SMILES, or a PyG data set.
         task: ``link``, ``node`` or ``graph``.
-        model: name of the model.
+        model: name of the model; by default the paper's own, ``lgcn``, or ``hgnn_l`` for task ``graph``.
         dim: width of the embeddings; by default what suits the data set.
         seeds: number of initialisations, ``seed``, ``seed + 1``, ….
         seed: the first of them.
@@ -65,6 +67,7 @@ def fit(
         out: the run folder; by default a new one below ``runs/``.
         resume: go on with the unfinished runs of ``out``.
         progress: is told how it goes.
+        notice: is told what of the data is left out, and why.
         **settings: hyper-parameters that differ from the defaults, see :class:`Settings`.
 
     Raises:
@@ -73,6 +76,7 @@ def fit(
         KeyboardInterrupt: with the run folder as its argument, which ``resume`` takes up.
     """
     get_any_task(task)
+    model = model or default_model(task)
     check_task(model, task)
     data = load_data(
         task, dataset, data_dir=data_dir, smiles=smiles, target=target, masks=settings.get("masks"),
@@ -99,6 +103,8 @@ def fit(
     if len(config.splits) > 1 and task_for(config.splits[1]).split_name == first.split_name:
         raise InputError(f"'{data.name}' comes with one fixed split: give one --split, and --seeds for more runs.")
     start_training(model, first, config.settings, config.seeds[0])
+    if left_out := first.left_out:
+        notice(left_out)
     try:
         folder = _open_folder(out, config, resume, Path(data.name).stem)
     except OSError as error:

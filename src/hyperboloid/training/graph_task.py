@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from hyperboloid.graphs.molecule_splits import split_molecules
-from hyperboloid.graphs.molecules import Array, MoleculeSet
+from hyperboloid.graphs.molecules import Array, MoleculeSet, tell_problems
 from hyperboloid.kernels import fold, random_numbers
 from hyperboloid.nn.graph_batch import GraphBatch
 from hyperboloid.nn.graph_model import GraphModel, GraphSizes
@@ -60,6 +60,17 @@ class GraphTask(BaseTask):
         """The name of a split that came with the data, or shares and seed."""
         return self.split.name
 
+    @property
+    def left_out(self) -> str:
+        """Rows that were no molecules, and molecules that the split leaves out."""
+        m = self.molecules
+        told = tell_problems(m.problems, m.name, "skipped")
+        if m.problems:
+            told.append(f"{len(m.problems)} of {len(m.problems) + len(m)} rows skipped, {len(m)} molecules read.")
+        if self.split.left_out:
+            told.append(f"Split: {self.split_name}.")
+        return "\n".join(told)
+
     def build(self, model: str, settings: Settings) -> GraphModel:
         """The model at its start."""
         line = get_model(model)
@@ -102,11 +113,11 @@ class GraphTask(BaseTask):
         return out * torch.from_numpy(self._std).to(out) + torch.from_numpy(self._mean).to(out)
 
     def score(self, encoder: GraphModel, part: Part) -> Score:
-        """The negative of the error."""
-        found = self.report(encoder, part)
-        scale = dict(zip(found, self._std, strict=True)) if len(found) > 1 else {}
-        error = float(np.mean([one["mae"] / scale.get(name, 1) for name, one in found.items()]))
-        return Score(-error, -error)
+        """The negative of the error, and of the loss, which is in standard deviations even of a single target."""
+        mae, rmse = (np.array([one[key] for one in self.report(encoder, part).values()]) for key in ("mae", "rmse"))
+        loss = mae / self._std if self.settings.loss == "absolute" else (rmse / self._std) ** 2
+        error = mae if len(mae) == 1 else mae / self._std
+        return Score(-float(error.mean()), -float(loss.mean()))
 
     def report(self, encoder: GraphModel, part: Part) -> dict[str, dict[str, float]]:
         """MAE, RMSE and R² of each target, in its own units."""

@@ -48,6 +48,11 @@ class BaseTask(ABC):
     def split_name(self) -> str:
         """The split in words."""
 
+    @property
+    def left_out(self) -> str:
+        """What of the data is not learned from, and why; usually nothing."""
+        return ""
+
     @abstractmethod
     def build(self, model: str, settings: Settings) -> nn.Module:
         """The model of this name that the settings ask for, with as many inputs and outputs as the data has."""
