@@ -163,6 +163,7 @@ class _PairSquares(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)  # no zeros for what is not differentiable
         ctx.save_for_backward(*inputs[:3], *output[1:])
 
     @staticmethod

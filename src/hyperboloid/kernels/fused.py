@@ -179,6 +179,7 @@ class _Aggregate(torch.autograd.Function):
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         *tensors, ctx.adj, ctx.cap = inputs
         ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)  # no zeros for what is not differentiable
         ctx.save_for_backward(*tensors, *output[1:])
 
     @staticmethod
