@@ -174,13 +174,14 @@ def aggregate_backward(
     q, to_gap = torch.empty_like(space), call.wide(call.num_rows)
     by_row, by_column = call.wide(call.num_rows, 2).zero_(), call.wide(call.cols, 2).zero_()
     _over_rows(backward.row_gradients, grad, call.beta, grad, space, state, call.beta, q, to_gap, by_row)
-    pair = u.new_empty(call.models, call.entries, 2)
+    pair = u.new_ones(call.models, call.entries, 2)
     grad_weight = u.new_empty(call.models, call.entries if to_weight else 0)
-    call.by_entries(
-        backward.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target, index.rows.other,
-        pair, grad_weight, *call.sizes, *call.steps,
-        CAP=cap, ATTENTION=key is not None, GRAD_WEIGHT=to_weight, SHARED=query is None, **call.kind, **widths,
-    )  # fmt: skip
+    if key is not None or any(call.kind.values()):  # else all weights are 1, and nothing asks for more
+        call.by_entries(
+            backward.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target,
+            index.rows.other, pair, grad_weight, *call.sizes, *call.steps,
+            CAP=cap, ATTENTION=key is not None, GRAD_WEIGHT=to_weight, SHARED=query is None, **call.kind, **widths,
+        )  # fmt: skip
 
     grad_query, grad_key = u.new_empty(0), u.new_empty(0)
     if key is not None:
