@@ -27,7 +27,7 @@ def molecule_set(molecules=MOLECULES, targets=None, **more):
         num_bonds=np.array([len(b) for b in bonds], dtype=np.int32),
         atom=np.array([a for own in atoms for a in own], dtype=np.uint8),
         bond=flat[:, 2].astype(np.uint8),
-        ends=flat[:, :2].T.astype(np.uint8),
+        ends=flat[:, :2].T.astype(np.int32),
         targets=np.arange(count, dtype=float)[:, None] if targets is None else targets,
         target_names=("y",) if targets is None else tuple(f"y{k}" for k in range(targets.shape[1])),
         lines=np.arange(1, count + 1),

@@ -10,7 +10,7 @@ from hyperboloid import InputError
 from hyperboloid.geometry import Lorentz, PoincareBall
 from hyperboloid.geometry.pairwise import pairwise_dist
 from hyperboloid.nn import HGNN, HGNNConv
-from hyperboloid.nn.graph_model import GraphSizes
+from hyperboloid.nn.graph_model import GraphSizes, messages
 from hyperboloid.nn.hgnn import GEOMETRIES, ball_activation
 from hyperboloid.training.batches import Batches
 
@@ -227,6 +227,26 @@ def test_pairwise_distances_are_finite_where_points_coincide_or_are_far(radius):
     assert all(torch.isfinite(p.grad).all() for p in (u, c, beta))
     if radius < 10:
         torch.testing.assert_close(out[:, 0], torch.tensor([0.0, 2 * radius, radius]), rtol=1e-4, atol=1e-3)
+
+
+# ---- messages
+
+
+def test_messages_and_their_gradients_are_those_of_every_pair_by_itself():
+    torch.manual_seed(0)
+    batch = batch_of(random_molecules(6))
+    x = torch.randn(len(batch.kind), 3, dtype=torch.float64, requires_grad=True)
+    matrices = torch.randn(4, 2, 3, dtype=torch.float64, requires_grad=True)
+    found = messages(x, matrices, batch)
+    every = torch.arange(len(x))
+    expected = torch.cat(
+        [
+            x[every if source is None else source] @ matrix.T
+            for source, matrix in zip(batch.sources, matrices, strict=True)
+        ]
+    )
+    torch.testing.assert_close(found, expected)
+    assert torch.autograd.gradcheck(lambda *args: messages(*args, batch), (x, matrices))
 
 
 # ---- training

@@ -37,8 +37,11 @@ class Side(NamedTuple):
         return self.pieces.size(0) - (self.ptr.numel() - 1 - self.hubs.size(0))
 
     @classmethod
-    def cut(cls, ptr: Tensor, other: Tensor, kind: torch.dtype) -> Side:
-        """Rows as they start, in pieces; indices become ``kind``."""
+    def cut(cls, ptr: Tensor, other: Tensor, kind: torch.dtype, longest: int | None) -> Side:
+        """Rows as they start, in pieces; indices become ``kind``, see :class:`Adjacency` for ``longest``."""
+        if longest is not None and longest <= PIECE:  # every row is a piece, and the device need not be asked
+            ptr, row = ptr.to(kind), torch.arange(ptr.numel() - 1, dtype=kind, device=ptr.device)
+            return cls(ptr, other.to(kind), torch.stack([row, ptr[:-1], ptr[1:]], dim=1), ptr.new_empty(0, 3))
         length = ptr.diff()
         long, short = (length > PIECE).nonzero().squeeze(1), (length <= PIECE).nonzero().squeeze(1)
         count = (length[long] + PIECE - 1) // PIECE
@@ -83,6 +86,8 @@ class Adjacency:
         num_rows: number of target nodes.
         num_cols: number of source nodes.
         num_given: length of the edge list; entries with ``perm`` at or above it are added self loops.
+        by_column: what :attr:`transposed` gives, where it is known already.
+        longest: entries of the longest row or column, or more, where it is known without asking the device.
     """
 
     rowptr: Tensor
@@ -92,6 +97,8 @@ class Adjacency:
     num_rows: int
     num_cols: int
     num_given: int
+    by_column: tuple[Tensor, Tensor, Tensor] | None = None
+    longest: int | None = None
 
     @classmethod
     def from_edges(cls, source: Tensor, target: Tensor, size: tuple[int, int], *, self_loops: bool) -> Adjacency:
@@ -129,6 +136,8 @@ class Adjacency:
     @cached_property
     def transposed(self) -> tuple[Tensor, Tensor, Tensor]:
         """The same entries by column: where each column starts, their rows, and their places among the entries."""
+        if self.by_column is not None:
+            return self.by_column
         order = torch.argsort(self.col, stable=True)
         counts = torch.bincount(self.col, minlength=self.num_cols)
         return torch.cat([counts.new_zeros(1), counts.cumsum(0)]), self.row[order], order
@@ -139,15 +148,19 @@ class Adjacency:
         colptr, row, entry = self.transposed
         largest = max(self.num_rows, self.num_cols, self.col.numel())
         kind = torch.int32 if largest < 2**31 else torch.int64
-        loops = torch.bincount(self.row[self.row == self.col], minlength=self.num_rows)
+        square = self.num_rows == self.num_cols
         return Index(
-            Side.cut(self.rowptr, self.col, kind),
-            Side.cut(colptr, row, kind),
+            Side.cut(self.rowptr, self.col, kind, self.longest),
+            Side.cut(colptr, row, kind, self.longest),
             entry.to(kind),
             self.row.to(kind),
-            symmetric=torch.equal(self.rowptr, colptr) and torch.equal(self.col, row),
-            looped=self.num_rows == self.num_cols and bool((loops > 0).all()),
+            symmetric=square and torch.equal(self.rowptr, colptr) and torch.equal(self.col, row),
+            looped=square and self._is_looped(),
         )
+
+    def _is_looped(self) -> bool:
+        loops = torch.bincount(self.row[self.row == self.col], minlength=self.num_rows)
+        return bool((loops > 0).all())
 
     def sort_weights(self, edge_weight: Tensor) -> Tensor:
         """Weights ``(num_given,)`` of the edge list in the order of the entries ``(E,)``; added self loops get 1."""

@@ -93,12 +93,13 @@ def aggregate_backward(
         q, to_gap = np.empty((num_rows, d)), np.empty(num_rows)
         by_row, by_column = np.zeros((num_rows, 2)), np.zeros((cols, 2))
         over_rows(loops.row_gradients, even, 4 * d, g, space, state, b, q, to_gap, by_row)
-        w = np.empty(entries, np.float32)
+        w = np.ones(entries, np.float32)  # if no row is tight, nothing more is asked of equal weights
         scale = np.empty(entries if key is not None else 0, np.float32)
-        over_rows(
-            loops.entry_gradients, rows[0], d, x, points, q, to_gap, space, state, score, _array(weight, m, u, 1),
-            _array(keep, m, _BOOL, 1), *rows, cap, query is None, w, scale, grad_weight[m].numpy(),
-        )  # fmt: skip
+        if any(t is not None for t in (key, weight, keep)) or (state[:, 1] < 0).any():
+            over_rows(
+                loops.entry_gradients, rows[0], d, x, points, q, to_gap, space, state, score, _array(weight, m, u, 1),
+                _array(keep, m, _BOOL, 1), *rows, cap, query is None, w, scale, grad_weight[m].numpy(),
+            )  # fmt: skip
         over_rows(
             loops.pull_points, columns[0], d, x, points, b, q, to_gap, space, state, w, *columns, entry,
             grad_u[m].numpy(), by_column,

@@ -196,10 +196,13 @@ def aggregate_backward(
     pair = u.new_empty(call.models, call.entries, 2)
     grad_weight = u.new_empty(call.models, call.entries if to_weight else 0)
     known = {"CAP": cap, "ATTENTION": key is not None, "GRAD_WEIGHT": to_weight, "SHARED": query is None, **call.kind}
-    call.by_entries(
-        backward.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target, index.rows.other,
-        pair, grad_weight, *call.sizes, *call.steps, **known, **widths,
-    )  # fmt: skip
+    if key is not None or any(call.kind.values()):  # else all weights are 1, and nothing more is asked of them
+        call.by_entries(
+            backward.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target,
+            index.rows.other, pair, grad_weight, *call.sizes, *call.steps, **known, **widths,
+        )  # fmt: skip
+    else:
+        pair.fill_(1)
     call.refine(
         refine.refine_entries, call.num_rows, call.u, points, q, to_gap, space, state, score, *call.given,
         index.rows.ptr, index.rows.other, pair, grad_weight, flags, *call.sizes, *call.steps, **known, **widths,

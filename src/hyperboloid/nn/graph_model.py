@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from hyperboloid.kernels.sums import sum_aggregate
 
@@ -104,12 +105,38 @@ class RelationalLinear(nn.Module):
         return messages(x, self.weight, batch)
 
 
+class _Messages(torch.autograd.Function):
+    """The products of all relations, written into one matrix, and their gradients summed without one more copy."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, matrices: Tensor, batch: GraphBatch) -> Tensor:
+        out = x.new_empty(batch.adj.num_cols, matrices.size(1))
+        sent = [x if source is None else x.index_select(0, source) for source in batch.sources]
+        for part, matrix, place in zip(sent, matrices, out.split(batch.columns), strict=True):
+            torch.mm(part, matrix.mT, out=place)
+        ctx.batch = batch
+        ctx.save_for_backward(x, matrices, *sent)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        x, matrices, *sent = ctx.saved_tensors
+        to_x, to_matrices = torch.zeros_like(x), torch.empty_like(matrices)
+        parts = zip(grad.split(ctx.batch.columns), ctx.batch.sources, sent, matrices, to_matrices, strict=True)
+        for of_part, source, part, matrix, to_matrix in parts:
+            torch.mm(of_part.mT, part, out=to_matrix)
+            if source is None:
+                to_x.addmm_(of_part, matrix)
+            else:
+                to_x.index_add_(0, source, of_part @ matrix)
+        return to_x, to_matrices, None
+
+
 def messages(x: Tensor, matrices: Tensor, batch: GraphBatch) -> Tensor:
     """W_r x_j ``(P, d)`` of every pair, for nodes ``(N, k)`` and matrices ``(R, d, k)``."""
-    sources = batch.source.split(batch.columns)
-    # sources of a relation are sorted and differ, so that as many as there are nodes are all of them
-    parts = [x if source.numel() == x.size(0) else x.index_select(0, source) for source in sources]
-    return torch.cat([part @ matrix.mT for part, matrix in zip(parts, matrices, strict=True)])
+    out: Tensor = _Messages.apply(x, matrices, batch)
+    return out
 
 
 def summed(x: Tensor, matrices: Tensor, batch: GraphBatch) -> Tensor:

@@ -56,5 +56,5 @@ class MPNN(GraphModel):
         h, matrices = self.embedding(batch), self.matrices()
         for _ in range(self.num_steps):
             h = self.gru(summed(h, matrices, batch), h)
-        out: Tensor = self.out(self.read(h, batch.graph, dim_size=batch.num_graphs))
+        out: Tensor = self.out(self.read(h, batch.graph.long(), dim_size=batch.num_graphs))
         return out

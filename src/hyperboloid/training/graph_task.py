@@ -89,8 +89,8 @@ class GraphTask(BaseTask):
         train, batches = self.split.train, self._batches_for(model)
         numbers = random_numbers(fold(fold(seed, epoch), _ORDER), len(train), torch.device("cpu"))
         order = train[torch.argsort(numbers, stable=True).numpy()]
-        for chosen in np.array_split(order, self.steps):
-            yield batches.take(chosen), self._y[torch.from_numpy(chosen).to(self.device)]
+        targets = self._y[torch.from_numpy(order).to(self.device)].tensor_split(self.steps)
+        yield from zip(batches.each(np.array_split(order, self.steps)), targets, strict=True)
 
     @property
     def steps(self) -> int:
@@ -105,11 +105,8 @@ class GraphTask(BaseTask):
     def predict(self, model: GraphModel, chosen: Array, batches: Batches | None = None) -> Tensor:
         """Predictions ``(n, T)``, float64 in the targets' own units, for molecules of this set or of other batches."""
         batches = batches or self._batches_for(model)
-        parts = [
-            model(batches.take(chosen[start : start + JUDGED_AT_ONCE]))
-            for start in range(0, len(chosen), JUDGED_AT_ONCE)
-        ]
-        out = torch.cat(parts).double()
+        parts = [chosen[start : start + JUDGED_AT_ONCE] for start in range(0, len(chosen), JUDGED_AT_ONCE)]
+        out = torch.cat([model(batch) for batch in batches.each(parts)]).double()
         return out * torch.from_numpy(self._std).to(out) + torch.from_numpy(self._mean).to(out)
 
     def score(self, encoder: GraphModel, part: Part) -> Score:
