@@ -10,8 +10,9 @@ from hyperboloid import InputError
 from hyperboloid.geometry import Lorentz, PoincareBall
 from hyperboloid.geometry.pairwise import pairwise_dist
 from hyperboloid.nn import HGNN, HGNNConv
+from hyperboloid.nn.ball_activation import ball_activation
 from hyperboloid.nn.graph_model import GraphSizes, messages
-from hyperboloid.nn.hgnn import GEOMETRIES, ball_activation
+from hyperboloid.nn.hgnn import GEOMETRIES
 from hyperboloid.training.batches import Batches
 
 SIZES = GraphSizes(kinds=4, features=0, relations=4, targets=2)
@@ -174,7 +175,7 @@ def test_ball_activation_is_the_activation_of_ball_coordinates(beta):
     v = beta**0.5 * torch.cat([v, torch.zeros(1, 6), 3 * torch.rand(20, 6)])
     ball = PoincareBall(beta)
     expected = ball.to_normal(leaky_relu(ball.from_normal(v), 0.5))
-    found = ball_activation(v, torch.tensor(beta, dtype=torch.float64))
+    found = ball_activation(v, torch.tensor(beta, dtype=torch.float64), 0.5)
     torch.testing.assert_close(found, expected, rtol=1e-10, atol=1e-14)
 
 
@@ -185,14 +186,40 @@ def test_ball_activation_is_finite_in_float32_at_any_radius(radius, sign):
     torch.manual_seed(0)
     direction = torch.randn(8) if sign is None else sign * torch.rand(8)
     v = (radius * direction / direction.norm()).requires_grad_()
-    out = ball_activation(v, torch.tensor(1.0))
-    out.sum().backward()
+    out = ball_activation(v, torch.tensor(1.0), 0.5)
+    (1e8 * out.sum()).backward()  # with room for what comes from later layers
     assert torch.isfinite(out).all()
     assert torch.isfinite(v.grad).all()
     if sign == 1.0 and radius < 80:
         torch.testing.assert_close(out, v, rtol=1e-5, atol=0)
     if sign is None and radius >= 20:
         assert 1 < out.norm() < 4  # what has a negative coordinate comes back from the border
+
+
+def test_gradients_of_ball_activation():
+    torch.manual_seed(0)
+    v = torch.randn(12, 4, dtype=torch.float64) * torch.logspace(-3, 1, 12, dtype=torch.float64).unsqueeze(1)
+    v[0] = v[0].abs()
+    beta = torch.tensor(1.7, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(ball_activation, (v.requires_grad_(), beta, 0.5))
+
+
+@pytest.mark.parametrize("radius", [1e-6, 0.1, 3.0, 12.0])
+def test_ball_activation_in_float32_is_that_in_float64(radius):
+    """Values and gradients, whether or not there is a negative coordinate."""
+    torch.manual_seed(0)
+    v = torch.randn(50, 8)
+    v[:10] = v[:10].abs()
+    v = radius * v / v.norm(dim=-1, keepdim=True)
+    found = []
+    for dtype in (torch.float32, torch.float64):
+        x = v.to(dtype, copy=True).requires_grad_()
+        out = ball_activation(x, torch.tensor(1.0, dtype=dtype), 0.5)
+        (out * torch.linspace(-1, 1, 8, dtype=dtype)).sum().backward()
+        found.append((out.double(), x.grad.double()))
+    for one, other in zip(*found, strict=True):
+        error = (one - other).norm(dim=-1) / other.norm(dim=-1)
+        assert error.max() < 2e-5
 
 
 # ---- the read-out's distances

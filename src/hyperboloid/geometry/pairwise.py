@@ -26,47 +26,45 @@ LEAST = 2e-20
 class _Pairwise(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, u: Tensor, c: Tensor, beta: Tensor) -> Tensor:
-        root = beta.double().sqrt()
+        n, root = u.size(0), beta.double().sqrt()
         # the few points are rows behind the many, so that what belongs to a row is computed once for both
         points = torch.cat([u, c]).double()
         length = torch.linalg.vector_norm(points, dim=-1).clamp_min(tiny(torch.float64))
         r = (length / root).clamp(max=max_radius(u.dtype) / 2)  # the product of two sinh is no larger than one may be
         half = torch.sinh(r / 2)
         above = 2 * half.square()
-        stretch = half * (4 + 2 * above).sqrt() / length  # sinh r/n
-        space = stretch.unsqueeze(1) * points
-        n = u.size(0)
-        base = torch.addr(above[:n].unsqueeze(1), 1 + above[:n], above[n:])
-        z = torch.addmm(base, space[:n], space[n:].mT, alpha=-1).clamp_min(LEAST)
+        sinh = half * (4 + 2 * above).sqrt()
+        stretch = sinh / length
+        product = stretch[:n, None] * (points[:n] @ (stretch[n:, None] * points[n:]).mT)
+        z = (torch.addr(above[:n, None], 1 + above[:n], above[n:]) - product).clamp_min(LEAST)
         slope = z.sqrt() * (z + 2).sqrt()  # sinh θ
         theta = torch.log1p(z + slope)
-        ctx.save_for_backward(u, c, beta, points, length, r, above, stretch, space, z, slope, theta)
+        ctx.save_for_backward(u, c, beta, points, length, r, above, sinh, product, z, slope, theta)
         return (root * theta).to(u.dtype)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        u, c, beta, points, length, r, above, stretch, space, z, slope, theta = ctx.saved_tensors
-        root, n = beta.double().sqrt(), u.size(0)
+        u, c, beta, points, length, r, above, sinh, product, z, slope, theta = ctx.saved_tensors
+        n, root, stretch = u.size(0), beta.double().sqrt(), sinh / length
         grad = grad.double()
         to_z = torch.where(z > LEAST, grad / slope, 0)
-        to_space = torch.cat([to_z @ space[n:], to_z.mT @ space[:n]]).neg_()
         to_above = torch.cat([to_z @ (1 + above[n:]), (1 + above[:n]) @ to_z])
-        inverse = 1 / length
-        along = torch.linalg.vecdot(to_space, points) * inverse
-        to_r = (1 + above) * along + stretch * length * to_above
-        to_r = torch.where(r < max_radius(u.dtype) / 2, to_r, 0)
-        of_points = (to_r / root - stretch * along) * inverse
-        to_points = root * torch.addcmul(of_points.unsqueeze(1) * points, stretch.unsqueeze(1), to_space)
+        shared = to_z * product
+        along = -torch.cat([shared.sum(1), shared.sum(0)]) / sinh  # of the gradient in sinh r û
+        to_r = torch.where(r < max_radius(u.dtype) / 2, (1 + above) * along + sinh * to_above, 0)
+        own = ((to_r - root * stretch * along) / length).unsqueeze(1)
+        sent = (-root * stretch[:n, None]) * to_z
+        to_u = torch.addmm(own[:n] * points[:n], sent, stretch[n:, None] * points[n:])
+        to_c = own[n:] * points[n:] + stretch[n:, None] * (sent.mT @ points[:n])
         to_beta = ((grad * theta).sum() - (to_r * r).sum()) / (2 * root)
-        held = [_held(g, like) for g, like in ((to_points[:n], u), (to_points[n:], c), (to_beta, beta))]
-        return held[0], held[1], held[2]
+        return _held(to_u, u), _held(to_c, c), _held(to_beta, beta)
 
 
 def _held(grad: Tensor, like: Tensor) -> Tensor:
     """A gradient in the precision of what it belongs to, below the largest number of that."""
     limit = torch.finfo(like.dtype).max / 1e3
-    return grad.clamp(-limit, limit).to(like.dtype)
+    return grad.to(like.dtype).clamp_(-limit, limit)
 
 
 def pairwise_dist(u: Tensor, c: Tensor, beta: Tensor) -> Tensor:

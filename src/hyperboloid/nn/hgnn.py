@@ -27,11 +27,11 @@ from torch.nn import functional as F
 
 from hyperboloid.errors import InputError
 from hyperboloid.geometry import Curvature
-from hyperboloid.geometry.numerics import max_radius, polar
 from hyperboloid.geometry.pairwise import pairwise_dist
 from hyperboloid.kernels import Adjacency, lorentz_aggregate
 from hyperboloid.kernels.sums import sum_aggregate
 
+from .ball_activation import ball_activation
 from .graph_batch import GraphBatch
 from .graph_model import GraphModel, GraphSizes, NodeEmbedding, RelationalLinear
 from .settings import ModelSettings
@@ -60,24 +60,9 @@ def tangent_activation(v: Tensor, beta: Tensor) -> Tensor:
     return F.leaky_relu(v, SLOPE)
 
 
-def ball_activation(v: Tensor, beta: Tensor) -> Tensor:
-    """LeakyReLU of the coordinates p of the Poincaré ball, seen from normal coordinates ``(…, d)``.
-
-    With t = tanh(r/2) and ρ = ‖σ(v̂)‖ the result has radius 2 artanh(tρ). Near the border 1 − tρ is taken as
-    (1 − t) + t (1 − ρ), both of which are known without a subtraction: 1 − ρ² = (1 − s²) Σ v̂_i² over negative v̂_i.
-    """
-    root = beta.sqrt()
-    length, direction = polar(v)
-    r = (length / root).clamp(max=max_radius(v.dtype)).unsqueeze(-1)
-    t, from_1 = torch.tanh(r / 2), 2 * torch.sigmoid(-r)  # 1 − tanh(r/2) = 2/(1 + e^r)
-    bent = F.leaky_relu(direction, SLOPE)
-    rho = torch.linalg.vector_norm(bent, dim=-1, keepdim=True).clamp_min(SLOPE / 2)
-    lost = (1 - SLOPE**2) * direction.clamp_max(0).square().sum(-1, keepdim=True) / (1 + rho)
-    near = t * rho < 0.5
-    # not the logarithm of the quotient: the square of a small denominator would leave float32's range
-    outer = torch.log1p(t * rho) - torch.log(torch.where(near, 1, from_1 + t * lost))
-    radius = torch.where(near, 2 * torch.atanh(torch.where(near, t * rho, 0)), outer)
-    return root * radius / rho * bent
+def on_the_ball(v: Tensor, beta: Tensor) -> Tensor:
+    """LeakyReLU of the coordinates of the Poincaré ball."""
+    return ball_activation(v, beta, SLOPE)
 
 
 @dataclass(frozen=True)
@@ -92,8 +77,8 @@ class Geometry:
 GEOMETRIES = {
     "lorentz": Geometry(centroid, tangent_activation),
     "lorentz_scaled": Geometry(scaled_centroid, tangent_activation),
-    "hyperboloid": Geometry(tangent_sum, ball_activation),
-    "ball": Geometry(tangent_sum, ball_activation, size=2.0),
+    "hyperboloid": Geometry(tangent_sum, on_the_ball),
+    "ball": Geometry(tangent_sum, on_the_ball, size=2.0),
 }
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 from hyperboloid.kernels import random_stream
 
 from .graph_task import GraphTask
-from .loop import Training
+from .loop import Training, adam
 
 
 class BatchTraining(Training):
@@ -21,6 +21,9 @@ class BatchTraining(Training):
     """
 
     task: GraphTask
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        return adam(self.encoder, self.settings, fused=True)
 
     def _learn(self) -> float:
         assert self.optimizer is not None

@@ -74,7 +74,7 @@ class Training:
 
     def _optimizer(self) -> torch.optim.Optimizer | None:
         """What moves the parameters; None where they move by themselves."""
-        return _adam(self.encoder, self.settings)
+        return adam(self.encoder, self.settings)
 
     def _learn(self) -> float:
         """Change the parameters for one epoch, and give the loss."""
@@ -131,11 +131,11 @@ def build_encoder(model: str, task: BaseTask, settings: Settings, seed: int) -> 
     return encoder
 
 
-def _adam(encoder: nn.Module, settings: Settings) -> torch.optim.Adam:
-    """Adam with coupled L2 on the weights; biases and curvatures are not decayed."""
+def adam(encoder: nn.Module, settings: Settings, *, fused: bool = False) -> torch.optim.Adam:
+    """Adam with coupled L2 on the weights; biases and curvatures are not decayed. Fused it is one operation."""
     curvatures = {p for m in encoder.modules() if isinstance(m, Curvature) for p in m.parameters()}
     trained = [p for p in encoder.parameters() if p.requires_grad]
     free = [p for p in trained if p in curvatures or p.dim() < 2]
     decayed = [p for p in trained if p not in curvatures and p.dim() >= 2]
     groups: list[dict[str, Any]] = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": free}]
-    return torch.optim.Adam([g for g in groups if g["params"]], lr=settings.lr)
+    return torch.optim.Adam([g for g in groups if g["params"]], lr=settings.lr, fused=fused)
