@@ -166,6 +166,7 @@ def test_points_in_about_the_same_direction(radius, apart, monkeypatch):
     u = torch.nn.functional.normalize(around) * (radius + torch.rand(12, 1, generator=draws))
     weight = torch.rand(adj.row.numel(), generator=draws)
     keep = torch.rand(adj.row.numel(), generator=draws) > 0.3
+    assert_right(adj, u, torch.tensor(1.0), tolerance=1e-5)
     assert_right(adj, u, torch.tensor(1.0), weight, keep=keep, tolerance=1e-5)
     assert_right(adj, u, torch.tensor(1.0), weight, torch.roll(0.02 * u, 1, 0), 0.02 * u, keep, tolerance=1e-5)
     for factor in (0.02, 12 / radius):  # of attention features: near the origin, far out
