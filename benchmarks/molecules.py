@@ -6,7 +6,10 @@ python benchmarks/molecules.py --device cuda --dim 256 --batch-size 1024
 
 import argparse
 import json
+import os
 import time
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does; torch reads it once
 
 import numpy as np
 import torch

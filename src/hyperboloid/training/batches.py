@@ -55,22 +55,20 @@ class Batches:
 
     def lay(self, chosen: Array) -> tuple[Array, Tensor]:
         """A batch on the host: the choice, and all its indices end to end."""
-        p = self._packed
-        sizes = self._sizes(chosen)
-        laid = torch.empty(sum(sizes), dtype=torch.int32, pin_memory=self._device.type == "cuda")
-        arrays = np.split(laid.numpy(), list(accumulate(sizes))[:-1])
+        p, places = self._packed, self._places(chosen)
+        laid = torch.empty(places[-1].stop, dtype=torch.int32, pin_memory=self._device.type == "cuda")
         _lay(
             chosen, *self._first, p.entries, p.columns, p.whole, p.kind, p.degree, p.relation, p.rank, p.column_degree,
-            p.source, p.column_row, p.column_entry, *arrays,
+            p.source, p.column_row, p.column_entry, *(laid.numpy()[place] for place in places),
         )  # fmt: skip
         return chosen, laid
 
     def send(self, chosen: Array, laid: Tensor) -> GraphBatch:
         """The batch on the device."""
-        p, sizes = self._packed, self._sizes(chosen)
-        kind, graph, ptr, rowptr, row, col, colptr, by_row, entry, source = laid.to(
-            self._device, non_blocking=True
-        ).split(sizes)
+        p, there = self._packed, laid.to(self._device, non_blocking=True)
+        kind, graph, ptr, rowptr, row, col, colptr, by_row, entry, source = (
+            there[place] for place in self._places(chosen)
+        )
         columns = p.columns[chosen].sum(0).tolist()
         sparse = iter(source.split([n for n, whole in zip(columns, p.whole, strict=True) if not whole]))
         adj = Adjacency(
@@ -83,12 +81,17 @@ class Batches:
         sources = [None if whole else next(sparse) for whole in p.whole]
         return GraphBatch(kind, x, graph, ptr, sources, columns, adj)
 
-    def _sizes(self, chosen: Array) -> list[int]:
-        """How many numbers :func:`_lay` writes into each of its arrays; known without asking the device."""
+    def _places(self, chosen: Array) -> list[slice]:
+        """Where each array that :func:`_lay` writes has its place; known without asking the device.
+
+        All start at multiples of 16 bytes: Triton compiles a kernel again for arrays that do not.
+        """
         p = self._packed
         nodes, entries, columns = (int(a[chosen].sum()) for a in (p.nodes, p.entries, p.columns))
         sparse = int(p.columns[chosen][:, ~p.whole].sum())
-        return [nodes, nodes, len(chosen) + 1, nodes + 1, entries, entries, columns + 1, entries, entries, sparse]
+        sizes = (nodes, nodes, len(chosen) + 1, nodes + 1, entries, entries, columns + 1, entries, entries, sparse)
+        starts = accumulate((-(-size // 4) * 4 for size in sizes), initial=0)
+        return [slice(start, start + size) for start, size in zip(starts, sizes, strict=False)]
 
 
 @njit(nogil=True, cache=True)
