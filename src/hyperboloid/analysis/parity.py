@@ -26,21 +26,22 @@ def draw_parity(run: Run) -> Any:
         )
     table = parquet.read_table(stored, filters=[("part", "=", "test")])
     found = run.summary["targets"]["test"]
-    figure = new_figure(5 * len(found), 5.6)  # room for the titles above square panels
+    dense = len(table) > MOST_DOTS
+    figure = new_figure((6.2 if dense else 5) * len(found), 5.6)  # room for titles and scales beside square panels
     panels = figure.subplots(1, len(found), squeeze=False)[0]
     for axes, (name, metrics) in zip(panels, found.items(), strict=True):
         true, predicted = table[name].to_numpy(), table[f"{name}_predicted"].to_numpy()
         ends = [min(true.min(), predicted.min()), max(true.max(), predicted.max())]
         margin = 0.03 * (ends[1] - ends[0]) or 1.0
         limits = (ends[0] - margin, ends[1] + margin)
-        if len(true) > MOST_DOTS:
+        if dense:
             shown = axes.hexbin(true, predicted, gridsize=60, bins="log", cmap="viridis_r", mincnt=1, extent=limits * 2)
             figure.colorbar(shown, ax=axes, label="molecules", shrink=0.7)
         else:
             axes.plot(
                 true, predicted, "o", color=COLOURS[0], ms=3, alpha=float(np.clip(200 / len(true), 0.2, 0.8)), mew=0
             )
-        axes.plot(limits, limits, color=GREY, linewidth=1, zorder=0 if len(true) <= MOST_DOTS else 3)
+        axes.plot(limits, limits, color=GREY, linewidth=1, zorder=3 if dense else 0)
         axes.set_xlim(limits)
         axes.set_ylim(limits)
         axes.set_box_aspect(1)

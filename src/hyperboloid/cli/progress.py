@@ -156,7 +156,7 @@ class _CellDisplay:
         return _quiet if self._bars is None else self._bars.stage(f"{self._what}, {name}")
 
     def done(self, line: dict[str, Any]) -> None:
-        ours = percent(line["test_mean"], line["test_std"])
+        ours = percent(line["test_mean"], line["test_std"] if line["runs"] > 1 else None)
         printed = line["paper_mean"] is not None
         theirs = f"(paper {percent(line['paper_mean'], line['paper_std'])})" if printed else "(not in the paper)"
         self._say(f"{self._place}: {self._what}: {ours} {theirs}, {line['seconds']:.0f} s")

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from hyperboloid.analysis.numbers import percent
 from hyperboloid.errors import InputError
 from hyperboloid.training.many import Watcher
 
@@ -64,7 +65,7 @@ class Session:
         rows = [
             {
                 **{name: line[name] for name in what},
-                "measured": _percent(line["test_mean"], line["test_std"]),
+                "measured": percent(line["test_mean"], line["test_std"] if line["runs"] > 1 else None),
                 **_against(line),
                 "seconds": f"{line['seconds']:.0f}",
             }
@@ -159,11 +160,7 @@ def _against(line: Line) -> dict[str, str | None]:
     if line["paper_mean"] is None:
         return {"printed": None, "difference": None}
     difference = f"{100 * (line['test_mean'] - line['paper_mean']):+.1f}"
-    return {"printed": _percent(line["paper_mean"], line["paper_std"]), "difference": difference}
-
-
-def _percent(mean: float, std: float) -> str:
-    return f"{100 * mean:.1f} ± {100 * std:.1f}"
+    return {"printed": percent(line["paper_mean"], line["paper_std"]), "difference": difference}
 
 
 def _jobs(asked: Sequence[Cell], splits: Sequence[int], masks: str | None) -> list[_Job]:

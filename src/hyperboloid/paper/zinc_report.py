@@ -55,11 +55,13 @@ def _cell(cell: ZincCell, found: dict[ZincCell, Line]) -> str:
     mean, std = cell.printed
     printed = "" if mean is None or std is None else f" ({_hundred(mean, std)})"
     line = found.get(cell)
-    return MISSING + printed if line is None else f"**{_hundred(line['test_mean'], line['test_std'])}**{printed}"
+    if line is None:
+        return MISSING + printed
+    return f"**{_hundred(line['test_mean'], line['test_std'] if line['runs'] > 1 else None)}**{printed}"
 
 
-def _hundred(mean: float, std: float) -> str:
-    return f"{100 * mean:.2f} ± {100 * std:.2f}"
+def _hundred(mean: float, std: float | None) -> str:
+    return f"{100 * mean:.2f}" + ("" if std is None else f" ± {100 * std:.2f}")
 
 
 def _words(line: Line) -> str:
