@@ -46,7 +46,7 @@ class _BallActivation(torch.autograd.Function):
         along = torch.linalg.vecdot(grad, out).unsqueeze(-1)
         outer = 2 / (1 + t * rho)  # times 1/w it is the derivative of the logarithm
         moves = torch.where(r < max_radius(v.dtype), from_1 / w * (1 + t) / 2, 0)
-        # of h, divided by h and by what it is multiplied by in v
+        # how h changes with n and with ρ, over h, and with what n and ρ change by with v, over v
         by_n = along / n.square() * (outer * moves / h - 1)
         by_rho = along / (rho * n).square() * (root * outer * t / (w * n * h) - 1)
         limit = torch.finfo(v.dtype).max / 1e3  # passed at the border, where it is multiplied by 0
