@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,28 @@ from torch import Tensor
 from . import cpu_fused_loops as loops
 from .adjacency import Index, Side
 from .threads import over_rows
+
+
+class _Scratch(threading.local):
+    """Room for what a call needs until its end, kept for the next one: fresh pages cost more than filling them."""
+
+    LARGEST = 2**26  # bytes that are kept
+
+    def __init__(self) -> None:
+        self._room = np.empty(0, np.uint8)
+
+    def take(self, count: int, *shapes: tuple[int, ...]) -> list[Any]:
+        """Arrays of these shapes with any content; the first ``count`` are double, the others single precision."""
+        dtypes = [np.dtype(np.float64 if k < count else np.float32) for k in range(len(shapes))]
+        ends = np.cumsum([0, *(d.itemsize * int(np.prod(s)) for d, s in zip(dtypes, shapes, strict=True))])
+        room = self._room if ends[-1] <= self._room.size else np.empty(ends[-1], np.uint8)
+        if room.size <= self.LARGEST:
+            self._room = room
+        parts = zip(ends, ends[1:], dtypes, shapes, strict=False)
+        return [room[start:end].view(dtype).reshape(shape) for start, end, dtype, shape in parts]
+
+
+_scratch = _Scratch()
 
 
 def _array(t: Tensor | None, m: int, like: Tensor, dim: int) -> Any:
@@ -90,16 +113,17 @@ def aggregate_backward(
     for m in range(models):
         space, state, score, points, key_polar, query_polar, _ = (t[m].numpy() for t in needed)
         x, b, g = _array(u, m, u, 2), float(beta[m]), _array(grad, m, u, 2)
-        q, to_gap = np.empty((num_rows, d)), np.empty(num_rows)
+        weights = (entries,), (entries if key is not None else 0,)
+        q, to_gap, w, scale = _scratch.take(2, (num_rows, d), (num_rows,), *weights)
         by_row, by_column = np.zeros((num_rows, 2)), np.zeros((cols, 2))
         over_rows(loops.row_gradients, even, 4 * d, g, space, state, b, q, to_gap, by_row)
-        w = np.ones(entries, np.float32)  # if no row is tight, nothing more is asked of equal weights
-        scale = np.empty(entries if key is not None else 0, np.float32)
         if any(t is not None for t in (key, weight, keep)) or (state[:, 1] < 0).any():
             over_rows(
                 loops.entry_gradients, rows[0], d, x, points, q, to_gap, space, state, score, _array(weight, m, u, 1),
                 _array(keep, m, _BOOL, 1), *rows, cap, query is None, w, scale, grad_weight[m].numpy(),
             )  # fmt: skip
+        else:
+            w[:] = 1  # where no row is tight, nothing more is asked of equal weights
         over_rows(
             loops.pull_points, columns[0], d, x, points, b, q, to_gap, space, state, w, *columns, entry,
             grad_u[m].numpy(), by_column,
