@@ -15,9 +15,10 @@ from torch_geometric.nn import GATConv
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.nn import Encoder
 from hyperboloid.nn.registry import MODELS
-from hyperboloid.training.batch import WARMING, Batch
+from hyperboloid.training.batch import Batch
 from hyperboloid.training.features import scaled_features
 from hyperboloid.training.loop import Training
+from hyperboloid.training.recording import WARMING
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.tasks import LinkTask
 

@@ -25,14 +25,13 @@ from hyperboloid.nn.settings import PER_MODEL
 
 from .batch_steps import adam_, judge_
 from .loop import build_encoder
+from .recording import Recording
 from .settings import Settings
 from .stacked import Stacked
 from .tasks import Part, Task
 
 #: Settings in which the models of one batch may differ: none of them changes a tensor's shape or the program.
 MAY_DIFFER = frozenset({"lr", "weight_decay", "beta", *PER_MODEL})
-#: Epochs of a batch on a GPU before one is recorded.
-WARMING = 3
 
 
 @dataclass(frozen=True)
@@ -110,8 +109,7 @@ class Batch:
             "square": torch.zeros_like(flat),
         }
         self._epoch = torch.zeros((), dtype=torch.int32, device=flat.device)
-        self._graph: torch.cuda.CUDAGraph | None = None
-        self._warming = WARMING
+        self._recording = Recording(self._step, task.device)
         self.epoch = 0
 
     def __len__(self) -> int:
@@ -123,28 +121,9 @@ class Batch:
         return settings.epochs, settings.patience
 
     def step(self) -> None:
-        """Train every model for one epoch and score its validation part.
-
-        On a GPU the epoch is recorded once, and played from then on: such small models would otherwise spend their
-        time on starting operations.
-        """
+        """Train every model for one epoch and score its validation part."""
         self.epoch += 1
-        if self.task.device.type != "cuda":
-            self._step()
-        elif self._graph is not None:
-            self._graph.replay()
-        elif self._warming:  # what is compiled and chosen once must be before the recording
-            self._warming -= 1
-            stream = torch.cuda.Stream()
-            stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(stream):
-                self._step()
-            torch.cuda.current_stream().wait_stream(stream)
-        else:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
-                self._step()
-            self._graph.replay()
+        self._recording.play()
 
     def _step(self) -> None:
         self._epoch += 1
@@ -226,7 +205,7 @@ class Batch:
         for tensors in (self._numbers, self._per_model):
             for name in tensors:
                 tensors[name] = tensors[name].index_select(0, chosen)
-        self._graph, self._warming = None, 1
+        self._recording = Recording(self._step, self.task.device, warming=1)
 
 
 class _Program(torch.nn.Module):

@@ -56,16 +56,27 @@ class Training:
     def step(self) -> dict[str, Any]:
         """Train for one epoch, score the validation part, and say how it went."""
         self.epoch += 1
-        metrics: dict[str, Any] = {"epoch": self.epoch, "loss": self._learn()}
-        if self._can_be_judged:
-            score = self.score("val")
+        loss, score, betas = self._learn_and_judge()
+        metrics: dict[str, Any] = {"epoch": self.epoch, "loss": loss}
+        if score is not None:
             if not math.isfinite(score.negative_loss):
                 raise self._blame()
             if score > self.best:
                 self.best, self.best_epoch, self.best_state = score, self.epoch, copy_state(self.encoder)
             metrics |= {f"val_{self.task.metric}": self.task.shown(score.metric), "val_loss": -score.negative_loss}
-        metrics["beta"] = [float(m.beta.detach()) for m in self.encoder.modules() if isinstance(m, Curvature)]
+        metrics["beta"] = betas
         return metrics
+
+    def _learn_and_judge(self) -> tuple[float, Score | None, list[float]]:
+        """One epoch: the loss, the score of the validation part if there can be one, and every β."""
+        loss = self._learn()
+        score = self.score("val") if self._can_be_judged else None
+        return loss, score, [float(beta) for beta in self._betas]
+
+    @property
+    def _betas(self) -> list[Tensor]:
+        """β of every curvature."""
+        return [m.beta.detach() for m in self.encoder.modules() if isinstance(m, Curvature)]
 
     @property
     def _can_be_judged(self) -> bool:
@@ -107,16 +118,20 @@ class Training:
 
 
 def start_training(model: str, task: BaseTask, settings: Settings, seed: int) -> Training:
-    """The training that suits the task and the model: by batches of graphs, or in the way of shallow models."""
+    """The training that suits task, model and device: by batches of graphs, of shallow models, on a GPU recorded."""
     if not isinstance(task, Task):
         from .batch_loop import BatchTraining
 
         return BatchTraining(model, task, settings, seed)
-    if not issubclass(get_model(model).load(), ShallowEncoder):
-        return Training(model, task, settings, seed)
-    from .shallow import ShallowTraining
+    if issubclass(get_model(model).load(), ShallowEncoder):
+        from .shallow import ShallowTraining
 
-    return ShallowTraining(model, task, settings, seed)
+        return ShallowTraining(model, task, settings, seed)
+    if task.device.type == "cuda" and task.dtype == torch.float32:  # the kernels' own
+        from .recorded import RecordedTraining
+
+        return RecordedTraining(model, task, settings, seed)
+    return Training(model, task, settings, seed)
 
 
 def build_encoder(model: str, task: BaseTask, settings: Settings, seed: int) -> Any:
@@ -131,11 +146,20 @@ def build_encoder(model: str, task: BaseTask, settings: Settings, seed: int) -> 
     return encoder
 
 
-def adam(encoder: nn.Module, settings: Settings, *, fused: bool = False) -> torch.optim.Adam:
-    """Adam with coupled L2 on the weights; biases and curvatures are not decayed. Fused it is one operation."""
+def adam(
+    encoder: nn.Module, settings: Settings, *, fused: bool = False, capturable: bool = False
+) -> torch.optim.Adam:  # fmt: skip
+    """Adam with coupled L2 on the weights; biases and curvatures are not decayed.
+
+    Args:
+        encoder: whose parameters it moves.
+        settings: with the learning rate and the decay.
+        fused: as one operation.
+        capturable: for a CUDA graph.
+    """
     curvatures = {p for m in encoder.modules() if isinstance(m, Curvature) for p in m.parameters()}
     trained = [p for p in encoder.parameters() if p.requires_grad]
     free = [p for p in trained if p in curvatures or p.dim() < 2]
     decayed = [p for p in trained if p not in curvatures and p.dim() >= 2]
     groups: list[dict[str, Any]] = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": free}]
-    return torch.optim.Adam([g for g in groups if g["params"]], lr=settings.lr, fused=fused)
+    return torch.optim.Adam([g for g in groups if g["params"]], lr=settings.lr, fused=fused, capturable=capturable)

@@ -140,14 +140,19 @@ class Task(BaseTask):
     def metrics(self, logits: Tensor, part: Part) -> Tensor:
         """Metric of the logits of a part; leading axes of many models are kept."""
 
-    def loss(self, encoder: Encoder, seed: int, epoch: int) -> Tensor:
+    def loss(self, encoder: Encoder, seed: Key, epoch: Key) -> Tensor:
         """Training loss of one epoch; (seed, epoch) fix what is sampled."""
         return self.losses(self.logits(encoder, self.encode(encoder), self.examples(seed, epoch)), None)
 
-    def score(self, encoder: Encoder, part: Part) -> Score:
-        """Metric and loss on a part; call inside ``torch.no_grad()`` with the encoder in evaluation mode."""
+    def judged(self, encoder: Encoder, part: Part) -> tuple[Tensor, Tensor]:
+        """Metric and loss on a part, scalars; call inside ``torch.no_grad()`` with the encoder in evaluation mode."""
         logits = self.logits(encoder, self.encode(encoder), self.part(part))
-        return Score(float(self.metrics(logits, part)), -float(self.losses(logits, part)))
+        return self.metrics(logits, part), self.losses(logits, part)
+
+    def score(self, encoder: Encoder, part: Part) -> Score:
+        """The same as a score."""
+        metric, loss = self.judged(encoder, part)
+        return Score(float(metric), -float(loss))
 
 
 class LinkTask(Task):
