@@ -13,8 +13,8 @@ from hyperboloid.graphs.generators import disease
 from hyperboloid.kernels import use_backend
 from hyperboloid.nn.registry import MODELS
 from hyperboloid.training.batch import Batch
-from hyperboloid.training.loop import Training
-from hyperboloid.training.many import can_be_batched, capacity, train_many
+from hyperboloid.training.loop import Training, can_be_batched
+from hyperboloid.training.many import capacity, train_many
 from hyperboloid.training.metrics import roc_auc
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.tasks import get_task

@@ -123,15 +123,28 @@ def start_training(model: str, task: BaseTask, settings: Settings, seed: int) ->
         from .batch_loop import BatchTraining
 
         return BatchTraining(model, task, settings, seed)
-    if issubclass(get_model(model).load(), ShallowEncoder):
+    if _is_shallow(model):
         from .shallow import ShallowTraining
 
         return ShallowTraining(model, task, settings, seed)
-    if task.device.type == "cuda" and task.dtype == torch.float32:  # the kernels' own
+    # the kernels compute in float32; in double precision, much of what would be recorded is not theirs
+    if task.device.type == "cuda" and task.dtype == torch.float32 and can_be_batched(model, settings):
         from .recorded import RecordedTraining
 
         return RecordedTraining(model, task, settings, seed)
     return Training(model, task, settings, seed)
+
+
+def _is_shallow(model: str) -> bool:
+    return issubclass(get_model(model).load(), ShallowEncoder)
+
+
+def can_be_batched(model: str, settings: Settings) -> bool:
+    """Whether an epoch of the model is always the same program, which can be recorded, and run for many models at once.
+
+    Fréchet means stop when they have converged, each by itself.
+    """
+    return not _is_shallow(model) and get_model(model).settle(settings).mean != "frechet"
 
 
 def build_encoder(model: str, task: BaseTask, settings: Settings, seed: int) -> Any:

@@ -13,13 +13,11 @@ import torch
 from torch import Tensor
 
 from hyperboloid.errors import TrainingError
-from hyperboloid.nn.registry import get_model
 from hyperboloid.nn.settings import PER_MODEL
-from hyperboloid.nn.shallow import ShallowEncoder
 
 from .batch import Batch, Outcome, shape_of
 from .interrupt import held_interrupt
-from .loop import start_training
+from .loop import can_be_batched, start_training
 from .settings import Settings
 from .tasks import Task
 
@@ -53,12 +51,6 @@ class Watcher(Protocol):
 
     def __call__(self, alive: int, epoch: int, best: float, finished: int, total: int) -> None:
         """``alive`` models at ``epoch``, the ``best`` validation metric among them; ``finished`` of ``total``."""
-
-
-def can_be_batched(model: str, settings: Settings) -> bool:
-    """Whether the model's layers can take a model axis; Fréchet means stop when they have converged, each by itself."""
-    line = get_model(model)
-    return not issubclass(line.load(), ShallowEncoder) and line.settle(settings).mean != "frechet"
 
 
 def train_many(

@@ -45,17 +45,25 @@ class RecordedTraining(Training):
     def _program(self) -> None:
         """One epoch: learn, judge, and leave the numbers in ``_told``."""
         optimizer: Any = self.optimizer
+        loss = self._differentiate()
+        norms = torch._foreach_norm([p.grad for p in self._parameters if p.grad is not None])
+        fine = torch.stack([loss, *norms]).isfinite().all()
+        optimizer.found_inf = (~fine).float()
+        optimizer.step()
+        self.encoder.eval()
+        with torch.no_grad():
+            numbers: list[Tensor] = [fine, loss, *self.task.judged(self.encoder, "val"), *self._betas]
+            self._told = torch.stack([n.double() for n in numbers])
+
+    def _differentiate(self) -> Tensor:
+        """The loss; gradients go to the parameters, where nothing is added to what is there."""
         self.encoder.train()
         with torch.enable_grad(), random_stream(self._key, self._clock):
             loss = self.task.loss(self.encoder, self._key, self._clock)
             found = torch.autograd.grad(loss, self._parameters, allow_unused=True)
         for parameter, gradient in zip(self._parameters, found, strict=True):
-            parameter.grad = gradient
-        norms = torch._foreach_norm([g for g in found if g is not None])
-        fine = torch.stack([loss.detach(), *norms]).isfinite().all()
-        optimizer.found_inf = (~fine).float()
-        optimizer.step()
-        self.encoder.eval()
-        with torch.no_grad():
-            numbers: list[Tensor] = [fine, loss.detach(), *self.task.judged(self.encoder, "val"), *self._betas]
-            self._told = torch.stack([n.double() for n in numbers])
+            parameter.grad = None if gradient is None else gradient.contiguous()  # as the optimizer wants it
+        return loss.detach()
+
+    def _backward(self) -> float:
+        return float(self._differentiate())

@@ -19,7 +19,8 @@ from hyperboloid.nn.registry import get_model
 
 from .grids import Choices, grid
 from .journal import Journal
-from .many import Trial, Watcher, can_be_batched, train_many
+from .loop import can_be_batched
+from .many import Trial, Watcher, train_many
 from .settings import Settings, default_settings
 from .tasks import Task
 
