@@ -69,6 +69,16 @@ def test_a_cell_is_measured_once_and_by_validation(measure, tmp_path):
     assert session.table("zinc").texts()[1][5] == "–"  # the paper has no such method
 
 
+def test_learning_rates_can_be_tried_by_short_runs(measure):
+    told = []
+    protocol = ZincProtocol(seeds=2, epochs=3, dim=4, lrs=(0.001, 0.01), trial_epochs=1, molecules=40)
+    (line,) = measure(zinc_cells(["ggnn"], ["logp"]), protocol=protocol, tell=told.append).lines
+    assert sum("epoch 1 of 1" in text for text in told) == 2
+    assert sum("epoch 3 of 3" in text for text in told) == len(line["tests"]) == 2
+    assert (line["epochs"], line["settings"]["epochs"]) == (8, 3)
+    assert line["settings"]["lr"] == float(min(line["val_by_lr"], key=line["val_by_lr"].get))
+
+
 def test_without_time_nothing_is_measured_and_later_it_goes_on(measure, tmp_path):
     cells = zinc_cells(models=["ggnn"], properties=["logp"])
     assert measure(cells, budget=0.0).left == 1
@@ -104,6 +114,8 @@ def test_the_page_has_measured_beside_printed_and_judges_the_claim(tmp_path):
     assert "– (4.10 ± 0.02)" in page
     assert "hgnn_l against the better of HGNN_H and HGNN_P, same protocol: logp better, qed worse, sas not yet" in page
     assert "at most 300 epochs of batches of 128, all molecules" in page
+    write(tmp_path, [line_of("hgnn_l", "logp", 0.03, lrs=[0.1, 0.2], trial_epochs=2), *lines])
+    assert "learning rate 0.1 or 0.2 (the better on validation in runs of 2 epochs)" in zinc_section(tmp_path)
     assert len(chosen_zinc(read_zinc(tmp_path))) == 9
 
 

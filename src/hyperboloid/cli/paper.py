@@ -27,7 +27,7 @@ ON = "the same command goes on where it stopped"
 #: Options of the experiments that are made of cells, and of those on molecules.
 COMMON = {"dims", "models", "seeds", "epochs", "budget", "data_dir", "device", "dtype", "results", "work", "commit"}
 CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks"}
-ZINC_OPTIONS = {*COMMON, "properties", "lrs", "batch_size", "molecules"}
+ZINC_OPTIONS = {*COMMON, "properties", "lrs", "trial_epochs", "batch_size", "molecules"}
 
 
 @app.callback()
@@ -68,6 +68,10 @@ def run(
     lrs: Annotated[
         str | None,
         typer.Option(rich_help_panel=ZINC, help="Learning rates, chosen among by validation.", show_default="0.001"),
+    ] = None,
+    trial_epochs: Annotated[
+        int | None,
+        typer.Option(rich_help_panel=ZINC, help="Length of the runs that try learning rates.", show_default="epochs"),
     ] = None,
     batch_size: Annotated[
         int | None, typer.Option(rich_help_panel=ZINC, help="Molecules in a batch.", show_default="128")
@@ -123,6 +127,7 @@ def run(
     if name == "zinc":
         made: dict[str, Any] = {"seeds": seeds, "epochs": epochs, "dtype": dtype}
         made |= {"molecules": molecules, "batch_size": batch_size, "lrs": _rates(lrs), "dim": _one(dims)}
+        made |= {"trial_epochs": trial_epochs}
         where = {"results": results, "work": work, "budget": seconds, "data_dir": data_dir, "device": device}
         _zinc(_words(models), _words(properties), made, {**where, "code": commit}, as_json)
         return

@@ -46,6 +46,8 @@ class ZincProtocol:
         dim: width of the layers.
         batch_size: molecules in a batch.
         lrs: learning rates; with several, the first initialisation tries all, and validation chooses.
+        trial_epochs: length of the runs that try several learning rates; None for all epochs, so that the best of these
+            runs is the measurement itself.
         molecules: so many of the training part only, the first of a random order; None for all. Likewise a tenth as
             many for validation and for the test.
         dtype: ``float32`` or ``float64``.
@@ -56,11 +58,12 @@ class ZincProtocol:
     dim: int = 256
     batch_size: int = 128
     lrs: tuple[float, ...] = (0.001,)
+    trial_epochs: int | None = None
     molecules: int | None = None
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
-        for name in ("seeds", "epochs", "dim", "batch_size", "molecules"):
+        for name in ("seeds", "epochs", "dim", "batch_size", "molecules", "trial_epochs"):
             number = getattr(self, name)
             if number is not None and number < (10 if name == "molecules" else 1):
                 raise InputError(f"{name} must be at least {10 if name == 'molecules' else 1}, not {number}.")
@@ -173,13 +176,14 @@ def read_zinc(results: Path) -> list[Line]:
     for where, line in read_lines(results, EXPERIMENT):
         if ZincCell(str(line.get("model")), str(line.get("property"))) not in known:
             raise InputError(f"{where} belongs to no cell of '{EXPERIMENT}'.")
+        line["protocol"].setdefault("trial_epochs", None)  # older lines know of whole runs only
         lines.append(line)
     return lines
 
 
 def _measured(results: Path, protocol: ZincProtocol) -> dict[ZincCell, Line]:
-    made = protocol.as_json()
-    return {ZincCell(line["model"], line["property"]): line for line in read_zinc(results) if line["protocol"] == made}
+    same = [line for line in read_zinc(results) if line["protocol"] == protocol.as_json()]
+    return {ZincCell(line["model"], line["property"]): line for line in same}
 
 
 def _molecules(protocol: ZincProtocol, data_dir: str | Path | None) -> MoleculeSet:
@@ -215,10 +219,12 @@ class _Bench:
     def measure(self, cell: ZincCell) -> Line:
         """Try the learning rates, then run the other initialisations."""
         molecules, protocol = self._molecules.with_targets([cell.target]), self._protocol
-        tried = {lr: self._run(cell, molecules, lr, 0) for lr in protocol.lrs}
+        short = None if len(protocol.lrs) == 1 else protocol.trial_epochs
+        tried = {lr: self._run(cell, molecules, lr, 0, short) for lr in protocol.lrs}
         best = min(tried, key=lambda lr: float(tried[lr]["val"]))
-        runs = [tried[best], *(self._run(cell, molecules, best, seed) for seed in range(1, protocol.seeds))]
-        every = [*tried.values(), *runs[1:]]
+        begun = [tried[best]] if short is None else []
+        runs = begun + [self._run(cell, molecules, best, seed) for seed in range(len(begun), protocol.seeds)]
+        every = [*tried.values(), *runs[len(begun) :]]
         tests = [run["test"] for run in runs]
         mean, std = cell.printed
         config = self._config(cell, molecules, best, 0)
@@ -255,14 +261,18 @@ class _Bench:
             "versions": library_versions(),
         }
 
-    def _config(self, cell: ZincCell, molecules: MoleculeSet, lr: float, seed: int) -> Config:
+    def _config(
+        self, cell: ZincCell, molecules: MoleculeSet, lr: float, seed: int, epochs: int | None = None
+    ) -> Config:  # fmt: skip
         p = self._protocol
-        chosen = {"lr": lr, "epochs": p.epochs, "batch_size": p.batch_size}
+        chosen = {"lr": lr, "epochs": epochs or p.epochs, "batch_size": p.batch_size}
         settings = default_settings(cell.model, "graph", "zinc", p.dim, **chosen)
         return Config("zinc", molecules.checksum, "graph", cell.model, settings, [0], [seed], p.dtype, self._device)
 
-    def _run(self, cell: ZincCell, molecules: MoleculeSet, lr: float, seed: int) -> dict[str, Any]:
-        config = self._config(cell, molecules, lr, seed)
+    def _run(
+        self, cell: ZincCell, molecules: MoleculeSet, lr: float, seed: int, epochs: int | None = None
+    ) -> dict[str, Any]:
+        config = self._config(cell, molecules, lr, seed, epochs)
         digest = hashlib.sha256(json.dumps([config.to_json(), self._code]).encode()).hexdigest()[:10]
         folder = self._work / f"zinc-{cell.target}-{cell.model}-d{self._protocol.dim}-{digest}"
         folder.mkdir(parents=True, exist_ok=True)

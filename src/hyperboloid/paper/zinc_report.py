@@ -67,7 +67,9 @@ def _hundred(mean: float, std: float | None) -> str:
 def _words(line: Line) -> str:
     made = line["protocol"]
     few = "all molecules" if made["molecules"] is None else f"only {made['molecules']} training molecules"
-    lrs = ", ".join(f"{lr:g}" for lr in made["lrs"])
+    lrs = " or ".join(f"{lr:g}" for lr in made["lrs"])
+    if len(made["lrs"]) > 1 and made["trial_epochs"] is not None:
+        lrs += f" (the better on validation in runs of {made['trial_epochs']} epochs)"
     return (
         f"d = {made['dim']}, at most {made['epochs']} epochs of batches of {line['settings']['batch_size']}, {few}, "
         f"learning rate {lrs}, {line['runs']} run{'s' if line['runs'] > 1 else ''}, {line['device']}, "
