@@ -12,7 +12,7 @@ from hyperboloid.geometry.pairwise import pairwise_dist
 from hyperboloid.nn import HGNN, HGNNConv
 from hyperboloid.nn.ball_activation import ball_activation
 from hyperboloid.nn.graph_model import GraphSizes, messages
-from hyperboloid.nn.hgnn import GEOMETRIES
+from hyperboloid.nn.hgnn import GEOMETRIES, REACH, drawn_in
 from hyperboloid.training.batches import Batches
 
 SIZES = GraphSizes(kinds=4, features=0, relations=4, targets=2)
@@ -42,7 +42,9 @@ def by_hand_lorentz(model, molecule, beta, *, scaled=False):
         rows = []
         for row in neighbours(molecule):
             sent = torch.stack([space.matvec(conv.lin.weight[r], x[j]) for j, r in row])
-            mean = space.centroid(sent)
+            log, reach = space.log0(sent), REACH * beta**0.5
+            length = log.norm(dim=-1, keepdim=True)
+            mean = space.centroid(space.exp0(log / length * reach * torch.tanh(length / reach)))
             if scaled:
                 mean = space.exp0(len(row) ** 0.5 * space.log0(mean))
             rows.append(space.pointwise(lambda v: leaky_relu(v, 0.5), mean))
@@ -163,6 +165,39 @@ def test_a_mean_forgets_the_size_and_the_scaled_variant_does_not():
         layer[geometry] = virtual.norm(dim=-1)
     assert layer["lorentz_scaled"][1] / layer["lorentz_scaled"][0] > 1.3
     assert layer["lorentz"][1] / layer["lorentz"][0] < 1.3
+
+
+@pytest.mark.parametrize("beta", [0.5, 2.0])
+def test_messages_are_drawn_in(beta):
+    beta = torch.tensor(beta, dtype=torch.float64)
+    direction = torch.nn.functional.normalize(torch.randn(5, D, dtype=torch.float64), dim=-1)
+    length = torch.tensor([1e-3, 1.0, 10.0, 100.0, 1e30], dtype=torch.float64).unsqueeze(-1)
+    found = drawn_in(length * direction, beta).norm(dim=-1)
+    assert found[:2] == pytest.approx([1e-3, 1.0], rel=0.01)  # what is near stays
+    assert (found.diff() > -1e-12).all()
+    assert found.max() <= REACH * beta.sqrt()
+    at_origin = torch.zeros(2, D, requires_grad=True)
+    (gradient,) = torch.autograd.grad(drawn_in(at_origin, beta.float()).sum(), at_origin)
+    assert torch.equal(gradient, torch.ones(2, D))
+
+
+def test_a_high_learning_rate_does_not_send_nodes_to_infinity():
+    """Without drawing messages in, radii pass 200 in these steps, and the loss stays above 1.6."""
+    torch.manual_seed(0)
+    model = HGNN(SIZES, 64, 4, geometry="lorentz_scaled")
+    batch, goal = batch_of((APART, LONE)), torch.tensor([[1.0], [-1.0]])
+    optimizer, farthest, losses = torch.optim.Adam(model.parameters(), lr=0.05), [], []
+    for conv in model.modules():
+        if isinstance(conv, HGNNConv):
+            conv.register_forward_hook(lambda module, inputs, out: farthest.append(out.detach().norm(dim=-1).max()))
+    for _ in range(100):
+        optimizer.zero_grad()
+        loss = (model(batch) - goal).abs().mean()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert max(farthest) < 10 * REACH
+    assert min(losses[-10:]) < losses[0] / 3
 
 
 # ---- the ball's activation from normal coordinates
