@@ -165,17 +165,18 @@ def centroids(
             for c in range(x.shape[0]):
                 x[c] = stretch * np.float64(query[i, c])
             _dots(x, key, cols, dots)
-            scores = score[start:stop]
+            scores, latest = score[start:stop], 0.0
             for k in range(count):
                 mu = 2 * (beta - time * key_polar[cols[k], 0] + key_polar[cols[k], 1] * dots[k])
                 mu = 0.0 if shared and cols[k] == i else mu
-                scores[k] = np.float32(max(min(mu, 0.0), -cap))
-            for k in range(count):
-                j = cols[k]
-                if _cancels(scores[k], time * key_polar[j, 0], beta) and not (shared and j == i):
-                    _d, _i, _j, _t, a, tt, _si, _sj = _careful(query, i, stretch, key, j, key_polar[j, 1], root)
-                    scores[k] = np.float32(max(-(a * a + tt), -cap))
-                w[k] = scores[k]
+                scores[k] = w[k] = np.float32(max(min(mu, 0.0), -cap))
+                latest = max(latest, key_polar[cols[k], 0])
+            if time * latest > FAR * beta:
+                for k in range(count):
+                    j = cols[k]
+                    if _cancels(scores[k], time * key_polar[j, 0], beta) and not (shared and j == i):
+                        _d, _i, _j, _t, a, tt, _si, _sj = _careful(query, i, stretch, key, j, key_polar[j, 1], root)
+                        scores[k] = w[k] = np.float32(max(-(a * a + tt), -cap))
         else:
             for k in range(count):
                 w[k] = np.float32(0)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from numba import njit
+from torch.profiler import record_function
 
 #: Compiles a loop that lets go of the interpreter lock. Sums may be reordered, NaN and inf keep their meaning.
 loop = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"}, error_model="numpy")
@@ -34,7 +35,7 @@ os.register_at_fork(after_in_child=_forget)
 
 
 def over_rows(loop: Callable[..., None], ptr: np.ndarray, width: int, *args: Any) -> None:
-    """Run ``loop(first, last, *args)`` over all rows, on as many threads as torch has.
+    """Run ``loop(first, last, *args)`` over all rows, on as many threads as torch has; torch's profiler sees its name.
 
     Args:
         loop: works on the rows from ``first`` to before ``last``, and lets go of the interpreter lock.
@@ -42,6 +43,14 @@ def over_rows(loop: Callable[..., None], ptr: np.ndarray, width: int, *args: Any
         width: multiplications for each entry.
         *args: of the loop.
     """
+    if torch.autograd._profiler_enabled():
+        with record_function(loop.__name__):
+            _over_rows(loop, ptr, width, *args)
+    else:
+        _over_rows(loop, ptr, width, *args)
+
+
+def _over_rows(loop: Callable[..., None], ptr: np.ndarray, width: int, *args: Any) -> None:
     global _pool
     rows = ptr.shape[0] - 1
     threads = min(torch.get_num_threads(), int(ptr[-1]) * width // WORTHWHILE)

@@ -69,7 +69,8 @@ def _words(line: Line) -> str:
     few = "all molecules" if made["molecules"] is None else f"only {made['molecules']} training molecules"
     lrs = " or ".join(f"{lr:g}" for lr in made["lrs"])
     if len(made["lrs"]) > 1 and made["trial_epochs"] is not None:
-        lrs += f" (the better on validation in runs of {made['trial_epochs']} epochs)"
+        length = "one epoch" if made["trial_epochs"] == 1 else f"{made['trial_epochs']} epochs"
+        lrs += f" (the better on validation in runs of {length})"
     return (
         f"d = {made['dim']}, at most {made['epochs']} epochs of batches of {line['settings']['batch_size']}, {few}, "
         f"learning rate {lrs}, {line['runs']} run{'s' if line['runs'] > 1 else ''}, {line['device']}, "
