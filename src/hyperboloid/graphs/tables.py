@@ -127,10 +127,15 @@ def read_table(path: Path) -> Table:
 
 
 def in_memory(data: bytes) -> Any:
-    """A file for pyarrow to read. Of a Python one its threads may still hold on at exit, and abort the process."""
+    """A file for pyarrow to read, in memory of its own.
+
+    Its threads may let go of it as late as at the exit; if it were Python's, they would abort the process there.
+    """
     import pyarrow as pa
 
-    return pa.BufferReader(data)
+    buffer = pa.allocate_buffer(len(data))
+    np.frombuffer(buffer, np.uint8)[:] = np.frombuffer(data, np.uint8)
+    return pa.BufferReader(buffer)
 
 
 def check_file(path: Path) -> None:
