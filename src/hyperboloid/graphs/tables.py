@@ -134,7 +134,7 @@ def in_memory(data: bytes) -> Any:
     import pyarrow as pa
 
     buffer = pa.allocate_buffer(len(data))
-    np.frombuffer(buffer, np.uint8)[:] = np.frombuffer(data, np.uint8)
+    memoryview(buffer).cast("B")[:] = data
     return pa.BufferReader(buffer)
 
 
