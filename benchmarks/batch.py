@@ -14,10 +14,25 @@ import torch
 
 from hyperboloid.graphs import load_graph
 from hyperboloid.training.batch import Batch
+from hyperboloid.training.loop import Training
 from hyperboloid.training.settings import Settings
-from hyperboloid.training.tasks import get_task
+from hyperboloid.training.tasks import Task, get_task
 
 WARM = 6  # epochs before the clock starts: compiling, filling caches, recording the CUDA graph
+
+
+def one_by_one(model: str, task: Task, batch: Batch, seconds: float) -> str:
+    """The same models trained one after the other for as many epochs, beside the seconds of the batch."""
+    epochs = batch.epoch - WARM
+    alone = [Training(model, task, settings, seed) for settings, seed in batch.runs]
+    for training in alone:
+        training.step()
+    start = time.perf_counter()
+    for training in alone:
+        for _ in range(epochs):
+            training.step()
+    taken = time.perf_counter() - start
+    return f"one by one {1000 * taken / epochs:.1f} ms, {taken / seconds:.2f} times as long"
 
 
 def main() -> None:
@@ -51,10 +66,14 @@ def main() -> None:
                 batch.step()
             best = max(o.val for o in batch.outcomes)
             seconds = time.perf_counter() - ready
-            memory = f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB" if cuda else ""
+            more = (
+                f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB"
+                if cuda
+                else one_by_one(model, task, batch, seconds)
+            )
             print(
                 f"{model:12} × {count:4}: {1000 * seconds / args.epochs:8.1f} ms, {ready - start:5.1f} s to start, "
-                f"best validation {best:.3f} {memory}",
+                f"best validation {best:.3f}, {more}",
                 flush=True,
             )
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -303,6 +304,31 @@ def test_threads_take_every_row_once(monkeypatch):
     assert len(taken) == 3
     # none has more than its third, up to one row
     assert all(ptr[last] - ptr[first] <= ptr[-1] / 3 + 100_000 for first, last in taken)
+
+
+def test_models_are_shared_out_whole_and_errors_pass_on(monkeypatch):
+    from hyperboloid.kernels import threads
+
+    monkeypatch.setattr(threads, "WORTHWHILE", 1)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    meet, done = threading.Barrier(3), []
+
+    def work(m):
+        if m < 3:
+            meet.wait(timeout=30)  # passed only if three threads are at work
+        taken = []
+        threads.over_rows(lambda first, last: taken.append((first, last)), np.arange(101), 64)
+        assert taken == [(0, 100)]  # what a model does stays on its thread
+        assert not torch.is_grad_enabled()
+        done.append(m)
+
+    threads.over_models(work, 8, 1000)
+    assert sorted(done) == list(range(8))
+    with pytest.raises(ZeroDivisionError):
+        threads.over_models(lambda m: 1 // (m - 5), 8, 1000)
+    taken = []
+    threads.over_rows(lambda first, last: taken.append((first, last)), np.arange(101), 64)
+    assert len(taken) == 3  # and outside all threads share the rows again
 
 
 ALONE = """

@@ -26,10 +26,9 @@ def _back(array: Any, like: Tensor) -> Tensor:
 
 def one_by_one(function: Any, models: int, in_dims: Any, args: Any) -> Any:
     """A vmap rule: the loops take one model at a time, which on a CPU costs nothing but the call."""
-    outputs = [
-        function.apply(*(a if dim is None else a.select(dim, m) for a, dim in zip(args, in_dims, strict=True)))
-        for m in range(models)
-    ]
+    # unbound at once: the gradient of one model's part by itself would be a whole batch of zeros
+    of_models = [[a] * models if dim is None else a.unbind(dim) for a, dim in zip(args, in_dims, strict=True)]
+    outputs = [function.apply(*own) for own in zip(*of_models, strict=True)]
     if isinstance(outputs[0], Tensor):
         return torch.stack(outputs), 0
     return tuple(torch.stack(each) for each in zip(*outputs, strict=True)), (0,) * len(outputs[0])

@@ -1,4 +1,4 @@
-"""The CPU backend of `lorentz_aggregate` for float32: the loops of `cpu_fused_loops.py`, one model after the other."""
+"""The CPU backend of `lorentz_aggregate` for float32: the loops of `cpu_fused_loops.py`, model by model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from . import cpu_fused_loops as loops
 from .adjacency import Index, Side
-from .threads import over_rows
+from .threads import over_models, over_rows
 
 
 class _Scratch(threading.local):
@@ -56,13 +56,10 @@ def _unsigned(t: Tensor) -> Any:
     return array.view(f"u{array.dtype.itemsize}")
 
 
-def _polar(loop: Any, t: Tensor, beta: Tensor, count: int) -> Tensor:
-    """``count`` numbers of each row of t ``(M, N, d)``."""
-    out = torch.empty(*t.shape[:-1], count, dtype=torch.float64)
-    even = np.arange(t.size(1) + 1, dtype=np.int32)
-    for m in range(t.size(0)):
-        over_rows(loop, even, 4 * t.size(2), t[m].contiguous().numpy(), float(beta[m]) ** 0.5, out[m].numpy())
-    return out
+def _polar(loop: Any, t: Any, beta: float, out: Tensor) -> Any:
+    """Numbers of each row of an array ``(N, d)``."""
+    over_rows(loop, np.arange(t.shape[0] + 1, dtype=np.int32), 4 * t.shape[1], t, beta**0.5, out.numpy())
+    return out.numpy()
 
 
 def aggregate(
@@ -73,24 +70,28 @@ def aggregate(
     models, _, d = u.shape
     (ptr, col), _ = _sides(index)
     rows = ptr.shape[0] - 1
-    points = _polar(loops.point_polar, u, beta, 4)
-    key_polar, query_polar = (torch.empty(models, 0, 2, dtype=torch.float64) for _ in range(2))
-    if key is not None:
-        key_polar = _polar(loops.feature_polar, key, beta, 2)
-    if query is not None:
-        query_polar = _polar(loops.feature_polar, query, beta, 2)
+    points = torch.empty(*u.shape[:2], 4, dtype=torch.float64)
+    key_polar, query_polar = (
+        torch.empty(models, 0 if t is None else t.size(1), 2, dtype=torch.float64) for t in (key, query)
+    )
     out = u.new_empty(models, rows, d)
     space, state = (torch.empty(models, rows, width, dtype=torch.float64) for width in (d, 3))
     score = u.new_empty(models, col.shape[0] if key is not None else 0)
     width = d + (0 if key is None else key.size(-1))
-    ends = (key, key_polar) if query is None else (query, query_polar)
-    for m in range(models):
+
+    def one(m: int) -> None:
+        x, keys, b = _array(u, m, u, 2), _array(key, m, u, 2), float(beta[m])
+        own = _polar(loops.point_polar, x, b, points[m])
+        ends = of_keys = keys, _polar(loops.feature_polar, keys, b, key_polar[m])
+        if query is not None:
+            queries = _array(query, m, u, 2)
+            ends = queries, _polar(loops.feature_polar, queries, b, query_polar[m])
         over_rows(
-            loops.centroids, ptr, width, _array(u, m, u, 2), points[m].numpy(), _array(ends[0], m, u, 2),
-            ends[1][m].numpy(), _array(key, m, u, 2), key_polar[m].numpy(), float(beta[m]), _array(weight, m, u, 1),
-            _array(keep, m, _BOOL, 1), ptr, col, cap, query is None, out[m].numpy(), space[m].numpy(), state[m].numpy(),
-            score[m].numpy(),
+            loops.centroids, ptr, width, x, own, *ends, *of_keys, b, _array(weight, m, u, 1), _array(keep, m, _BOOL, 1),
+            ptr, col, cap, query is None, out[m].numpy(), space[m].numpy(), state[m].numpy(), score[m].numpy(),
         )  # fmt: skip
+
+    over_models(one, models, 2 * col.shape[0] * width)
     # rows and pairs of which too little is left are computed again on the spot: there are no flags to raise
     return out, space, state, score, points, key_polar, query_polar, torch.zeros(models, 2, dtype=torch.int32)
 
@@ -110,7 +111,8 @@ def aggregate_backward(
     grad_query, grad_key = (u.new_empty(0) if t is None else torch.empty_like(t) for t in (query, key))
     grad_weight = u.new_empty(models, entries if to_weight else 0)
     even = np.arange(num_rows + 1, dtype=np.int32)
-    for m in range(models):
+
+    def one(m: int) -> None:
         space, state, score, points, key_polar, query_polar, _ = (t[m].numpy() for t in needed)
         x, b, g = _array(u, m, u, 2), float(beta[m]), _array(grad, m, u, 2)
         weights = (entries,), (entries if key is not None else 0,)
@@ -146,4 +148,6 @@ def aggregate_backward(
         of_rows, of_columns = by_row.sum(0), by_column.sum()
         value = (of_rows[1] + of_columns) / (2 * b) + of_rows[0] / (2 * b**0.5)
         grad_beta[m] = min(max(value, -3e35), 3e35)
+
+    over_models(one, models, 4 * entries * (d + (0 if key is None else key.size(-1))))
     return grad_u, grad_query, grad_key, grad_beta, grad_weight

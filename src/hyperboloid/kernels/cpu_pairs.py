@@ -21,9 +21,9 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from .cpu import one_by_one
 from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair
-from .threads import loop, over_rows
+from .fused import moved
+from .threads import loop, over_models, over_rows
 
 #: A difference counts as cancelled where it is this much smaller than its terms: nine digits are left.
 CANCELLED = 1e-7
@@ -148,16 +148,24 @@ def _even(count: int) -> Array:
 
 
 class _PairSquares(torch.autograd.Function):
+    """Of models ``(M, N, d)``, each with its pairs ``(M, 2, P)`` and β ``(M,)``."""
+
     @staticmethod
     def forward(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        x, b, count = z.detach().contiguous().numpy(), float(beta), pairs.size(1)
-        out, (value, slope) = z.new_empty(count), torch.empty(2, count, dtype=torch.float64)
-        polar = torch.empty(z.size(0), 3, dtype=torch.float64)
-        over_rows(_polar, _even(z.size(0)), 50 + z.size(1), x, b**0.5, polar.numpy())
-        over_rows(
-            _squares, _even(count), 30 + 2 * z.size(1), x, polar.numpy(), pairs.contiguous().numpy(), b, lorentz,
-            out.numpy(), value.numpy(), slope.numpy(),
-        )  # fmt: skip
+        models, nodes, d = z.shape
+        z, count = z.detach(), pairs.size(2)
+        out, (value, slope) = z.new_empty(models, count), torch.empty(2, models, count, dtype=torch.float64)
+        polar = torch.empty(models, nodes, 3, dtype=torch.float64)
+
+        def one(m: int) -> None:
+            x, b, known = z[m].contiguous().numpy(), float(beta[m]), polar[m].numpy()
+            over_rows(_polar, _even(nodes), 50 + d, x, b**0.5, known)
+            over_rows(
+                _squares, _even(count), 30 + 2 * d, x, known, pairs[m].contiguous().numpy(), b, lorentz,
+                out[m].numpy(), value[m].numpy(), slope[m].numpy(),
+            )  # fmt: skip
+
+        over_models(one, models, count * (30 + 2 * d))
         return out, value, slope, polar
 
     @staticmethod
@@ -170,25 +178,31 @@ class _PairSquares(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         z, pairs, beta, value, slope, polar = ctx.saved_tensors
-        (nodes, d), count, b = z.shape, pairs.size(1), float(beta)
-        ends, ptr = pairs.contiguous().numpy(), np.zeros((2, nodes + 1), np.int64)
-        entry = np.empty((2, count), np.int32 if count < 2**31 else np.int64)
-        over_rows(_sort, np.array([0, count, 2 * count]), 5, ends, ptr, entry)
-        out, along_z = torch.empty_like(z), np.empty(nodes)
-        grad = grad.contiguous()
-        over_rows(
-            _pull, ptr.sum(0), 10 + 2 * d, z.contiguous().numpy(), polar.numpy(), ends, b, grad.numpy(), slope.numpy(),
-            ptr, entry, out.numpy(), along_z,
-        )  # fmt: skip
-        of_beta = (float(grad.double() @ value) - along_z.sum() / 2) / b
-        return out, None, beta.new_tensor(min(max(of_beta, -3e35), 3e35)).view(beta.shape), None
+        (models, nodes, d), count = z.shape, pairs.size(2)
+        out, grad_beta = torch.empty_like(z, memory_format=torch.contiguous_format), torch.empty_like(beta)
+
+        def one(m: int) -> None:
+            ends, ptr = pairs[m].contiguous().numpy(), np.zeros((2, nodes + 1), np.int64)
+            entry = np.empty((2, count), np.int32 if count < 2**31 else np.int64)
+            over_rows(_sort, np.array([0, count, 2 * count]), 5, ends, ptr, entry)
+            b, along_z, own = float(beta[m]), np.empty(nodes), grad[m].contiguous()
+            over_rows(
+                _pull, ptr.sum(0), 10 + 2 * d, z[m].contiguous().numpy(), polar[m].numpy(), ends, b, own.numpy(),
+                slope[m].numpy(), ptr, entry, out[m].numpy(), along_z,
+            )  # fmt: skip
+            of_beta = (float(own.double() @ value[m]) - along_z.sum() / 2) / b
+            grad_beta[m] = min(max(of_beta, -3e35), 3e35)
+
+        over_models(one, models, 2 * count * (15 + 2 * d))
+        return out, None, grad_beta, None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        return one_by_one(_PairSquares, info.batch_size, in_dims, args)
+        outputs = _PairSquares.apply(*moved(info.batch_size, in_dims, args[:3]), args[3])
+        return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
 
 
 def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> Tensor:
     """See :func:`hyperboloid.kernels.pair_sqdist`."""
-    out: Tensor = _PairSquares.apply(z, pairs, beta, lorentz)[0]
-    return out
+    out: Tensor = _PairSquares.apply(z.unsqueeze(0), pairs.unsqueeze(0), beta.reshape(1), lorentz)[0]
+    return out.squeeze(0)

@@ -155,7 +155,7 @@ def _known(gradients: Any, tensors: Any, to_weight: bool) -> list[Tensor | None]
 torch.library.register_autograd(aggregate, _backward, setup_context=_setup_context)
 
 
-def _moved(models: int, in_dims: Any, tensors: Any) -> list[Tensor | None]:
+def moved(models: int, in_dims: Any, tensors: Any) -> list[Tensor | None]:
     """For vmap: mapped tensors bring the axis of models, the axis of length 1 that a single one has gives way to it."""
     return [
         t if t is None else t.expand(models, *t.shape[1:]) if dim is None else t.movedim(dim, 0).squeeze(1)
@@ -165,7 +165,7 @@ def _moved(models: int, in_dims: Any, tensors: Any) -> list[Tensor | None]:
 
 @aggregate.register_vmap
 def _(info: Any, in_dims: Any, *args: Any) -> Any:
-    outputs = aggregate(*_moved(info.batch_size, in_dims, args[:6]), *args[6:])
+    outputs = aggregate(*moved(info.batch_size, in_dims, args[:6]), *args[6:])
     return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
 
 
@@ -192,7 +192,7 @@ class _Aggregate(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        outputs = _Aggregate.apply(*_moved(info.batch_size, in_dims, args[:6]), *args[6:])
+        outputs = _Aggregate.apply(*moved(info.batch_size, in_dims, args[:6]), *args[6:])
         return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
 
 

@@ -6,7 +6,9 @@ spinning, which made two trainings on one machine a hundred times slower, and wo
 
 from __future__ import annotations
 
+import itertools
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -23,6 +25,7 @@ loop = njit(nogil=True, cache=True, fastmath={"reassoc", "contract"}, error_mode
 WORTHWHILE = 300_000
 
 _pool: ThreadPoolExecutor | None = None
+_here = threading.local()  # .alone: loops on this thread have no others to share with
 
 
 def _forget() -> None:
@@ -51,19 +54,55 @@ def over_rows(loop: Callable[..., None], ptr: np.ndarray, width: int, *args: Any
 
 
 def _over_rows(loop: Callable[..., None], ptr: np.ndarray, width: int, *args: Any) -> None:
-    global _pool
     rows = ptr.shape[0] - 1
     threads = min(torch.get_num_threads(), int(ptr[-1]) * width // WORTHWHILE)
-    if threads <= 1:
+    if threads <= 1 or getattr(_here, "alone", False):
         loop(0, rows, *args)
         return
-    if _pool is None or _pool._max_workers < threads - 1:
-        _pool = ThreadPoolExecutor(threads - 1, thread_name_prefix="hyperboloid")
+    pool = _workers(threads - 1)
     # a row costs about as much as one more entry
     cost = ptr + np.arange(rows + 1, dtype=ptr.dtype)
     cuts = np.searchsorted(cost, np.linspace(0, cost[-1], threads + 1)[1:-1])
     ends = [0, *(int(c) for c in cuts), rows]
-    others = [_pool.submit(loop, ends[k], ends[k + 1], *args) for k in range(1, threads)]
+    others = [pool.submit(loop, ends[k], ends[k + 1], *args) for k in range(1, threads)]
     loop(ends[0], ends[1], *args)
     for other in others:
         other.result()
+
+
+def over_models(work: Callable[[int], None], models: int, cost: int) -> None:
+    """Run ``work(m)`` for all models, each whole on one of as many threads as torch has, without gradients.
+
+    Args:
+        work: computes one model; what it does with :func:`over_rows` stays on its thread.
+        models: how many.
+        cost: multiplications for each.
+    """
+    threads = min(torch.get_num_threads(), models, models * cost // WORTHWHILE)
+    if threads <= 1:
+        for m in range(models):
+            work(m)
+        return
+    turns = itertools.count()
+
+    def some() -> None:
+        _here.alone = True
+        try:
+            with torch.no_grad():
+                while (m := next(turns)) < models:
+                    work(m)
+        finally:
+            _here.alone = False
+
+    others = [_workers(threads - 1).submit(some) for _ in range(threads - 1)]
+    some()
+    for other in others:
+        other.result()
+
+
+def _workers(count: int) -> ThreadPoolExecutor:
+    """The pool, with so many threads at least."""
+    global _pool
+    if _pool is None or _pool._max_workers < count:
+        _pool = ThreadPoolExecutor(count, thread_name_prefix="hyperboloid")
+    return _pool
