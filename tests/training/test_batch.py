@@ -1,6 +1,7 @@
 """A model trained in a batch is the model trained alone."""
 
 import dataclasses
+import math
 from importlib.util import find_spec
 
 import pytest
@@ -12,10 +13,12 @@ from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.generators import disease
 from hyperboloid.kernels import use_backend
 from hyperboloid.nn.registry import MODELS
+from hyperboloid.training import many
 from hyperboloid.training.batch import Batch
 from hyperboloid.training.loop import Training, can_be_batched
 from hyperboloid.training.many import capacity, train_many
 from hyperboloid.training.metrics import roc_auc
+from hyperboloid.training.one_by_one import OneByOne
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.tasks import get_task
 
@@ -187,6 +190,38 @@ def test_a_large_graph_gets_a_small_batch():
     assert capacity("lgcn", task_of(small, "link"), BASE) == 16
     wide = dataclasses.replace(BASE, dim=100_000)
     assert capacity("lgcn", task_of(large, "link"), wide) == 1
+
+
+@pytest.mark.parametrize("halving", [False, True])
+@pytest.mark.parametrize("task", ["link", "node"])
+def test_together_but_one_by_one_gives_the_same_models(task, halving, monkeypatch):
+    runs = [(dataclasses.replace(s, epochs=120, patience=40), seed) for s, seed in (*RUNS, (BASE, 4))]
+    the_task = task_of(load_graph("karate"), task)
+    found = {}
+    for cached in (0, many.CACHED):
+        monkeypatch.setattr(many, "CACHED", cached)
+        assert many.batch_is_faster("gcn", the_task, BASE) == (cached > 0)
+        found[cached] = train_many("gcn", lambda _: the_task, runs, test=True, halving=halving)
+    for ours, theirs in zip(*found.values(), strict=True):
+        assert (ours.outcome.epochs, ours.outcome.best_epoch) == (theirs.outcome.epochs, theirs.outcome.best_epoch)
+        assert ours.outcome.done == theirs.outcome.done
+        assert (ours.outcome.val, ours.test) == pytest.approx((theirs.outcome.val, theirs.test), abs=1e-9)
+        for name, tensor in theirs.state.items():
+            torch.testing.assert_close(ours.state[name], tensor, rtol=0, atol=1e-6, msg=name)
+
+
+def test_a_model_that_diverges_one_by_one_takes_no_other_with_it():
+    the_task = task_of(load_graph("karate"), "node", dtype=torch.float32)
+    both, alone = OneByOne("mlp", the_task, RUNS[:2]), OneByOne("mlp", the_task, RUNS[:1])
+    with torch.no_grad():
+        both._trainings[1].encoder.convs[0].lin.weight[0, 0] = torch.nan
+    for _ in range(10):
+        both.step()
+        alone.step()
+    assert both.outcomes[0] == alone.outcomes[0]
+    assert both.outcomes[1].failed
+    assert both.metrics("test")[0] == alone.metrics("test")[0]
+    assert math.isnan(both.metrics("test")[1])
 
 
 def test_auc_of_many_models_with_ties_is_scikit_learn_s():

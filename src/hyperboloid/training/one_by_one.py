@@ -1,0 +1,72 @@
+"""Models on their way together, but each by itself: for a CPU whose caches a batch of them would not fit into."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from hyperboloid.errors import TrainingError
+
+from .batch import Outcome
+from .checkpoint import copy_state
+from .loop import Training
+from .settings import Settings
+from .tasks import Part, Task
+
+
+class OneByOne:
+    """What :class:`Batch` is, of models that take an epoch one after the other; see there."""
+
+    def __init__(self, model: str, task: Task, runs: Sequence[tuple[Settings, int]]) -> None:
+        self.runs = list(runs)
+        self.epoch = 0
+        self._trainings = [Training(model, task, settings, seed) for settings, seed in runs]
+        self._broken: set[Training] = set()
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def step(self) -> None:
+        """Train every model that is not done for one epoch; one whose numbers are not finite stays where it is."""
+        self.epoch += 1
+        for training in self._trainings:
+            if not training.done and training not in self._broken:
+                try:
+                    training.step()
+                except TrainingError:
+                    self._broken.add(training)
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """How each model has done so far."""
+        return [
+            Outcome(
+                settings, seed, t.best.metric, -t.best.negative_loss, t.best_epoch, t.epoch, t.done or t in self._broken
+            )
+            for (settings, seed), t in zip(self.runs, self._trainings, strict=True)
+        ]
+
+    def metrics(self, part: Part) -> list[float]:
+        """Metric of each model's best epoch on a part; NaN if it has none."""
+        return [_of_best(training, part) for training in self._trainings]
+
+    def state(self, index: int) -> dict[str, Tensor]:
+        """Parameters of one model's best epoch."""
+        return self._trainings[index].best_state
+
+    def keep(self, indices: Sequence[int]) -> None:
+        """Go on with some of the models only."""
+        self.runs = [self.runs[i] for i in indices]
+        self._trainings = [self._trainings[i] for i in indices]
+
+
+def _of_best(training: Training, part: Part) -> float:
+    if not training.best_state:
+        return float("nan")
+    now = copy_state(training.encoder)
+    training.encoder.load_state_dict(training.best_state)
+    try:
+        return training.score(part).metric
+    finally:
+        training.encoder.load_state_dict(now)
