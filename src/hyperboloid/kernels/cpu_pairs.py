@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair
-from .fused import moved
+from .fused import with_models
 from .threads import loop, over_models, over_rows
 
 #: A difference counts as cancelled where it is this much smaller than its terms: nine digits are left.
@@ -198,8 +198,7 @@ class _PairSquares(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        outputs = _PairSquares.apply(*moved(info.batch_size, in_dims, args[:3]), args[3])
-        return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
+        return with_models(_PairSquares.apply, 3, info, in_dims, args)
 
 
 def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> Tensor:

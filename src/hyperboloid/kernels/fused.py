@@ -155,18 +155,25 @@ def _known(gradients: Any, tensors: Any, to_weight: bool) -> list[Tensor | None]
 torch.library.register_autograd(aggregate, _backward, setup_context=_setup_context)
 
 
-def moved(models: int, in_dims: Any, tensors: Any) -> list[Tensor | None]:
-    """For vmap: mapped tensors bring the axis of models, the axis of length 1 that a single one has gives way to it."""
-    return [
-        t if t is None else t.expand(models, *t.shape[1:]) if dim is None else t.movedim(dim, 0).squeeze(1)
-        for t, dim in zip(tensors, in_dims, strict=False)
+def with_models(function: Any, count: int, info: Any, in_dims: Any, args: Any) -> tuple[tuple[Tensor, ...], Any]:
+    """A vmap rule for what has an axis of models by itself: the mapped axis takes its place.
+
+    Args:
+        function: takes ``args``, of which the first ``count`` are tensors ``(M, …)``, and gives several ``(M, …)``.
+        count: how many have the axis, of length 1 for a single model.
+        info, in_dims, args: as torch gives them to a rule.
+    """
+    own = [
+        t if t is None else t.expand(info.batch_size, *t.shape[1:]) if dim is None else t.movedim(dim, 0).squeeze(1)
+        for t, dim in zip(args[:count], in_dims, strict=False)
     ]
+    outputs = function(*own, *args[count:])
+    return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
 
 
 @aggregate.register_vmap
 def _(info: Any, in_dims: Any, *args: Any) -> Any:
-    outputs = aggregate(*moved(info.batch_size, in_dims, args[:6]), *args[6:])
-    return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
+    return with_models(aggregate, 6, info, in_dims, args)
 
 
 class _Aggregate(torch.autograd.Function):
@@ -192,8 +199,7 @@ class _Aggregate(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        outputs = _Aggregate.apply(*moved(info.batch_size, in_dims, args[:6]), *args[6:])
-        return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
+        return with_models(_Aggregate.apply, 6, info, in_dims, args)
 
 
 def fused_aggregate(
