@@ -9,6 +9,7 @@ from hyperboloid.kernels import (
     frechet_aggregate,
     lorentz_aggregate,
     lorentz_attention,
+    pair_sqdist,
     tangent_aggregate,
     use_backend,
 )
@@ -32,6 +33,8 @@ def outputs_and_gradients(device, dtype, d):
         space.exp_at(u, u.roll(2, 0)),
         space.dist(u, u.roll(3, 0)),
         space.sqdist(u, u.roll(4, 0)),
+        pair_sqdist(u, edges, beta),
+        pair_sqdist(u, edges, beta, lorentz=True),
     ]
     probes = [torch.linspace(-1, 1, o.numel(), device=device, dtype=dtype).view(o.shape) for o in outputs]
     total = sum((o * p).sum() for o, p in zip(outputs, probes, strict=True))

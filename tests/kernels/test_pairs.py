@@ -1,5 +1,7 @@
 """Squared distances of pairs of nodes against plain torch in double precision."""
 
+from importlib.util import find_spec
+
 import pytest
 import torch
 from torch.func import vmap
@@ -17,10 +19,18 @@ def nodes(d, scale, seed=0):
     return z
 
 
-def both(z, pairs, beta, lorentz):
+@pytest.fixture(params=["cpu", "triton"])
+def fast(request):
+    """Those backends that have loops of their own; without a GPU, Triton's run in its interpreter."""
+    if request.param == "triton" and (find_spec("triton") is None or torch.cuda.is_available()):
+        pytest.skip("triton is not installed, or compiles for a GPU: see test_gpu.py")
+    return request.param
+
+
+def both(z, pairs, beta, lorentz, fast):
     """Values and gradients in z and β: ours in float32, plain torch's in float64."""
     found = []
-    for dtype, backend in ((torch.float32, "cpu"), (torch.float64, "reference")):
+    for dtype, backend in ((torch.float32, fast), (torch.float64, "reference")):
         x, b = z.to(dtype).requires_grad_(), torch.tensor(beta, dtype=torch.float32).to(dtype).requires_grad_()
         with use_backend(backend):
             out = pair_sqdist(x, pairs, b, lorentz=lorentz)
@@ -32,8 +42,8 @@ def both(z, pairs, beta, lorentz):
 @pytest.mark.parametrize("lorentz", [True, False])
 @pytest.mark.parametrize("scale", [1e-4, 0.3, 1.0, 4.0])
 @pytest.mark.parametrize(("d", "beta"), [(1, 1.0), (5, 0.3), (16, 7.0)])
-def test_values_and_gradients(d, beta, scale, lorentz):
-    (mine, exact), (to_z, z_exact), (to_beta, beta_exact) = both(nodes(d, scale), PAIRS, beta, lorentz)
+def test_values_and_gradients(d, beta, scale, lorentz, fast):
+    (mine, exact), (to_z, z_exact), (to_beta, beta_exact) = both(nodes(d, scale), PAIRS, beta, lorentz, fast)
     torch.testing.assert_close(mine.double(), exact, rtol=2e-6, atol=1e-30)
     assert (to_z.double() - z_exact).norm() <= 1e-6 * z_exact.norm()
     # the gradient in β is what is left of sums of squares where space is almost flat
@@ -42,54 +52,71 @@ def test_values_and_gradients(d, beta, scale, lorentz):
 
 @pytest.mark.parametrize("lorentz", [True, False])
 @pytest.mark.parametrize("radius", [3, 6, 9, 12])
-def test_siblings_far_out(radius, lorentz):
+def test_siblings_far_out(radius, lorentz, fast):
     """Where Minkowski space cancels even in double precision, the forms that do not take over."""
     generator = torch.Generator().manual_seed(radius)
     centre = torch.nn.functional.normalize(torch.randn(4, generator=generator, dtype=torch.float64), dim=0)
     steps = torch.nn.functional.normalize(torch.randn(8, 4, generator=generator, dtype=torch.float64))
     z = Lorentz(1.0).normal.exp_at((radius * centre).expand(8, 4), 0.1 * steps).float()
     z[0], z[1] = 0.5 * centre.float(), -z[2]  # among them two that are far away
-    (mine, exact), (to_z, z_exact), _ = both(z, PAIRS, 1.0, lorentz)
+    (mine, exact), (to_z, z_exact), _ = both(z, PAIRS, 1.0, lorentz, fast)
     torch.testing.assert_close(mine.double(), exact, rtol=2e-6, atol=1e-30)
     for i in range(8):
         assert (to_z[i].double() - z_exact[i]).norm() <= 2e-6 * z_exact[i].norm()
 
 
-def test_far_beyond_float32_squares_are_cut_off():
+def test_far_beyond_float32_squares_are_cut_off(fast):
     z = torch.tensor([[60.0], [-60.0], [59.0]], requires_grad=True)
-    square = pair_sqdist(z, torch.tensor([[0, 0], [1, 2]]), torch.tensor(1.0), lorentz=True)
-    (grad,) = torch.autograd.grad(square.sum(), z)
+    with use_backend(fast):
+        square = pair_sqdist(z, torch.tensor([[0, 0], [1, 2]]), torch.tensor(1.0), lorentz=True)
+        (grad,) = torch.autograd.grad(square.sum(), z)
+        intrinsic = pair_sqdist(z, torch.tensor([[0], [1]]), torch.tensor(1.0))
     torch.testing.assert_close(square, torch.tensor([1e30, 4 * torch.sinh(torch.tensor(0.5)).item() ** 2]))
     torch.testing.assert_close(grad, torch.tensor([[2.0], [0.0], [-2.0]]) * torch.sinh(torch.tensor(1.0)))
-    assert pair_sqdist(z, torch.tensor([[0], [1]]), torch.tensor(1.0)).item() == pytest.approx(120**2)
+    assert intrinsic.item() == pytest.approx(120**2)
 
 
-def test_a_batch_of_models_and_any_number_of_threads():
+def models(count):
+    """Three models with their own nodes, pairs and β."""
     generator = torch.Generator().manual_seed(0)
-    z, beta = torch.randn(3, 500, 16, generator=generator), torch.tensor([0.5, 1.0, 2.0])
-    pairs = torch.randint(500, (3, 2, 20_000), generator=generator)
+    z = torch.randn(3, 500, 16, generator=generator)
+    return z, torch.randint(500, (3, 2, count), generator=generator), torch.tensor([0.5, 1.0, 2.0])
 
-    def model(z, pairs, beta):
-        return pair_sqdist(z, pairs, beta)
 
-    results = []
-    threads = torch.get_num_threads()
+def values_and_gradients(z, pairs, beta, *, batched):
+    """Of all models, as one program or one by one; pairs ``(2, P)`` are those of all."""
+    x, b = z.clone().requires_grad_(), beta.clone().requires_grad_()
+    if batched:
+        out = vmap(pair_sqdist, in_dims=(0, None if pairs.dim() == 2 else 0, 0))(x, pairs, b)
+    else:
+        each = pairs.expand(3, *pairs.shape[-2:])
+        out = torch.stack([pair_sqdist(*one) for one in zip(x, each, b, strict=True)])
+    return [out.detach(), *torch.autograd.grad(out.square().sum(), (x, b))]
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_batch_of_models(shared, fast):
+    z, pairs, beta = models(700)
+    pairs = pairs[0] if shared else pairs
+    with use_backend(fast):
+        found = [values_and_gradients(z, pairs, beta, batched=batched) for batched in (True, False)]
+    for batched, alone in zip(*found, strict=True):
+        assert torch.equal(batched, alone)
+
+
+def test_any_number_of_threads():
+    threads, results = torch.get_num_threads(), []
     for count in (1, 3):
         torch.set_num_threads(count)
-        x = z.clone().requires_grad_()
-        out = vmap(model)(x, pairs, beta)
-        results.append((out.detach(), torch.autograd.grad(out.square().sum(), x)[0]))
+        results.append(values_and_gradients(*models(20_000), batched=True))
     torch.set_num_threads(threads)
-    x = z.clone().requires_grad_()
-    out = torch.stack([model(*one) for one in zip(x, pairs, beta, strict=True)])
-    results.append((out.detach(), torch.autograd.grad(out.square().sum(), x)[0]))
-    for out, grad in results[1:]:
-        assert torch.equal(out, results[0][0])
-        assert torch.equal(grad, results[0][1])
+    for one, three in zip(*results, strict=True):
+        assert torch.equal(one, three)
 
 
-def test_no_pairs():
+def test_no_pairs(fast):
     z = torch.randn(3, 2, requires_grad=True)
-    out = pair_sqdist(z, torch.empty(2, 0, dtype=torch.long), torch.tensor(1.0))
-    assert out.shape == (0,)
-    assert torch.autograd.grad(out.sum(), z)[0].eq(0).all()
+    with use_backend(fast):
+        out = pair_sqdist(z, torch.empty(2, 0, dtype=torch.long), torch.tensor(1.0))
+        assert out.shape == (0,)
+        assert torch.autograd.grad(out.sum(), z)[0].eq(0).all()

@@ -14,15 +14,12 @@ depend on the number of threads. The squares are homogeneous in (z, √β): 2β 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair
-from .fused import with_models
 from .threads import loop, over_models, over_rows
 
 #: A difference counts as cancelled where it is this much smaller than its terms: nine digits are left.
@@ -147,61 +144,43 @@ def _even(count: int) -> Array:
     return np.arange(count + 1)
 
 
-class _PairSquares(torch.autograd.Function):
-    """Of models ``(M, N, d)``, each with its pairs ``(M, 2, P)`` and β ``(M,)``."""
+def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Squares ``(M, P)``, and what the gradient needs; see :mod:`hyperboloid.kernels.pairs`."""
+    models, nodes, d = z.shape
+    z, count = z.detach(), pairs.size(2)
+    out, (value, slope) = z.new_empty(models, count), torch.empty(2, models, count, dtype=torch.float64)
+    polar = torch.empty(models, nodes, 3, dtype=torch.float64)
 
-    @staticmethod
-    def forward(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        models, nodes, d = z.shape
-        z, count = z.detach(), pairs.size(2)
-        out, (value, slope) = z.new_empty(models, count), torch.empty(2, models, count, dtype=torch.float64)
-        polar = torch.empty(models, nodes, 3, dtype=torch.float64)
+    def one(m: int) -> None:
+        x, b, known = z[m].contiguous().numpy(), float(beta[m]), polar[m].numpy()
+        over_rows(_polar, _even(nodes), 50 + d, x, b**0.5, known)
+        over_rows(
+            _squares, _even(count), 30 + 2 * d, x, known, pairs[m].contiguous().numpy(), b, lorentz,
+            out[m].numpy(), value[m].numpy(), slope[m].numpy(),
+        )  # fmt: skip
 
-        def one(m: int) -> None:
-            x, b, known = z[m].contiguous().numpy(), float(beta[m]), polar[m].numpy()
-            over_rows(_polar, _even(nodes), 50 + d, x, b**0.5, known)
-            over_rows(
-                _squares, _even(count), 30 + 2 * d, x, known, pairs[m].contiguous().numpy(), b, lorentz,
-                out[m].numpy(), value[m].numpy(), slope[m].numpy(),
-            )  # fmt: skip
-
-        over_models(one, models, count * (30 + 2 * d))
-        return out, value, slope, polar
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)  # no zeros for what is not differentiable
-        ctx.save_for_backward(*inputs[:3], *output[1:])
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        z, pairs, beta, value, slope, polar = ctx.saved_tensors
-        (models, nodes, d), count = z.shape, pairs.size(2)
-        out, grad_beta = torch.empty_like(z, memory_format=torch.contiguous_format), torch.empty_like(beta)
-
-        def one(m: int) -> None:
-            ends, ptr = pairs[m].contiguous().numpy(), np.zeros((2, nodes + 1), np.int64)
-            entry = np.empty((2, count), np.int32 if count < 2**31 else np.int64)
-            over_rows(_sort, np.array([0, count, 2 * count]), 5, ends, ptr, entry)
-            b, along_z, own = float(beta[m]), np.empty(nodes), grad[m].contiguous()
-            over_rows(
-                _pull, ptr.sum(0), 10 + 2 * d, z[m].contiguous().numpy(), polar[m].numpy(), ends, b, own.numpy(),
-                slope[m].numpy(), ptr, entry, out[m].numpy(), along_z,
-            )  # fmt: skip
-            of_beta = (float(own.double() @ value[m]) - along_z.sum() / 2) / b
-            grad_beta[m] = min(max(of_beta, -3e35), 3e35)
-
-        over_models(one, models, 2 * count * (15 + 2 * d))
-        return out, None, grad_beta, None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        return with_models(_PairSquares.apply, 3, info, in_dims, args)
+    over_models(one, models, count * (30 + 2 * d))
+    return out, value, slope, polar
 
 
-def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> Tensor:
-    """See :func:`hyperboloid.kernels.pair_sqdist`."""
-    out: Tensor = _PairSquares.apply(z.unsqueeze(0), pairs.unsqueeze(0), beta.reshape(1), lorentz)[0]
-    return out.squeeze(0)
+def pair_gradients(
+    grad: Tensor, z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool, value: Tensor, slope: Tensor, polar: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients in z and β; ``slope`` knows which square it is."""
+    (models, nodes, d), count = z.shape, pairs.size(2)
+    out, grad_beta = torch.empty_like(z, memory_format=torch.contiguous_format), torch.empty_like(beta)
+
+    def one(m: int) -> None:
+        ends, ptr = pairs[m].contiguous().numpy(), np.zeros((2, nodes + 1), np.int64)
+        entry = np.empty((2, count), np.int32 if count < 2**31 else np.int64)
+        over_rows(_sort, np.array([0, count, 2 * count]), 5, ends, ptr, entry)
+        b, along_z, own = float(beta[m]), np.empty(nodes), grad[m].contiguous()
+        over_rows(
+            _pull, ptr.sum(0), 10 + 2 * d, z[m].contiguous().numpy(), polar[m].numpy(), ends, b, own.numpy(),
+            slope[m].numpy(), ptr, entry, out[m].numpy(), along_z,
+        )  # fmt: skip
+        of_beta = (float(own.double() @ value[m]) - along_z.sum() / 2) / b
+        grad_beta[m] = min(max(of_beta, -3e35), 3e35)
+
+    over_models(one, models, 2 * count * (15 + 2 * d))
+    return out, grad_beta

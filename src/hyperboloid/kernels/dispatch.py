@@ -21,6 +21,7 @@ from hyperboloid.geometry.rows import Operation, RowKernel, offer
 from . import reference
 from .adjacency import Adjacency
 from .fused import fused_aggregate
+from .pairs import pair_squares
 
 Backend = Literal["reference", "cpu", "triton"]
 
@@ -106,9 +107,7 @@ def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor, *, lorentz: bool = False
         beta: scalar.
         lorentz: the Lorentzian distance, which is cut off where its square would pass 1e30.
     """
-    if chosen_backend(z) == "cpu" and z.dtype == torch.float32:
-        from .cpu_pairs import pair_squares
-
+    if chosen_backend(z) != "reference" and z.dtype == torch.float32:
         return pair_squares(z, pairs, beta, lorentz)
     normal = Lorentz(beta).normal
     u, v = (z.index_select(0, end) for end in pairs)

@@ -1,0 +1,234 @@
+r"""Triton kernels for distances of pairs of nodes, float32: they gather and scatter by themselves.
+
+Formulas and names are those of `geometry/chord.py`, in double precision. What takes exponentials is known by node, or
+done by kernels over pairs alone, a thread for each: in those over coordinates every thread of a pair would do the same.
+So the first kernel takes sums over coordinates, a second one makes a distance of them; for the gradient a third one
+makes of them the numbers with which
+
+.. math::  ∂L/∂u = R_u u + S_u\,\mathrm{turn}, \qquad ∂L/∂v = R_v v + S_v\,\mathrm{turn}, \qquad
+           \mathrm{turn} = (u - v) - o_u u - o_v v
+
+are added to the nodes by the last one. Nodes are added to by many pairs at once, in no fixed order: the last digits of
+a gradient may differ from one call to the next.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .gpu import _block, _held, _polar, _tile
+from .gpu_aggregate import vectors
+from .gpu_math import TINY, asinh, clip, excess, hold, sinh
+
+#: Numbers of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², and turn·u, turn·v, o_u, o_v; then R_u, S_u, R_v, S_v, o_u, o_v.
+NUMBERS = tl.constexpr(6)
+#: Pairs that one program takes where there are no coordinates.
+TAKEN = 256
+#: Larger squares count as this one, with gradient 0.
+LARGEST_SQUARE = tl.constexpr(1e30)
+
+
+@triton.jit
+def _ends(pairs_ptr, p, there, pairs_step, side_step, m):
+    """The nodes of pairs."""
+    pairs_ptr += m * pairs_step
+    return tl.load(pairs_ptr + p, there, 0), tl.load(pairs_ptr + side_step + p, there, 0)
+
+
+@triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
+def pair_sums(
+    z_ptr, polar_ptr, pairs_ptr, sums_ptr, nodes, count, pairs_step, side_step,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Sums over coordinates ``(M, NUMBERS, P)``."""
+    m = tl.program_id(1).to(tl.int64)
+    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
+    there = p < count
+    i, j = _ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    u, v = vectors(z_ptr + m * nodes * D, i, there, c, D), vectors(z_ptr + m * nodes * D, j, there, c, D)
+    n_u = tl.load(polar_ptr + 4 * (m * nodes + i) + 3, there, 0.0)
+    n_v = tl.load(polar_ptr + 4 * (m * nodes + j) + 3, there, 0.0)
+    d_n = tl.sum((u - v) * (u + v), 1) / tl.maximum(n_u + n_v, TINY)
+    short = tl.minimum(n_u, n_v)
+    slope = tl.where(short > TINY, d_n / tl.maximum(short, TINY), 0.0)  # 0 · ∞ is no number
+    of_u, of_v = tl.where(n_u >= n_v, 0.0, slope), tl.where(n_u >= n_v, slope, 0.0)
+    turn = (u - v) - (of_u[:, None] * u + of_v[:, None] * v)
+    longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
+    sums_ptr += m * NUMBERS * count + p
+    tl.store(sums_ptr, d_n, there)
+    tl.store(sums_ptr + count, tl.sum(turn * turn, 1) / (longer * longer), there)
+    tl.store(sums_ptr + 2 * count, tl.sum(turn * u, 1), there)
+    tl.store(sums_ptr + 3 * count, tl.sum(turn * v, 1), there)
+    tl.store(sums_ptr + 4 * count, of_u, there)
+    tl.store(sums_ptr + 5 * count, of_v, there)
+
+
+@triton.jit
+def _legs(sums_ptr, polar_ptr, pairs_ptr, beta_ptr, p, there, nodes, count, pairs_step, side_step, m):
+    """‖u‖, sinh r_u, ‖v‖, sinh r_v, ‖u‖ − ‖v‖, ‖û − v̂‖², √β, a and t² of pairs."""
+    i, j = _ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    mine, its = polar_ptr + 4 * (m * nodes + i), polar_ptr + 4 * (m * nodes + j)
+    n_u, s_u = tl.load(mine + 3, there, 0.0), tl.load(mine + 1, there, 0.0)
+    n_v, s_v = tl.load(its + 3, there, 0.0), tl.load(its + 1, there, 0.0)
+    d_n, turned = tl.load(sums_ptr + p, there, 0.0), tl.load(sums_ptr + count + p, there, 0.0)
+    root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
+    a = 2 * root * sinh(clip(d_n / root) / 2)
+    return n_u, s_u, n_v, s_v, d_n, turned, root, a, root * root * s_u * s_v * turned
+
+
+@triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
+def pair_values(
+    sums_ptr, polar_ptr, pairs_ptr, beta_ptr, out_ptr, nodes, count, pairs_step, side_step,
+    LORENTZ: tl.constexpr, BLOCK_P: tl.constexpr,
+):  # fmt: skip
+    """d_L² of pairs if ``LORENTZ``, else d_H²."""
+    m = tl.program_id(1).to(tl.int64)
+    p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
+    there = p < count
+    sums_ptr += m * NUMBERS * count
+    _n, _s, _nv, _sv, _d, _t, root, a, tt = _legs(
+        sums_ptr, polar_ptr, pairs_ptr, beta_ptr, p, there, nodes, count, pairs_step, side_step, m
+    )
+    square = a * a + tt
+    if not LORENTZ:
+        arc = 2 * root * asinh(tl.sqrt(square) / (2 * root))
+        square = arc * arc
+    tl.store(out_ptr + m * count + p, tl.minimum(square, LARGEST_SQUARE), there)
+
+
+@triton.jit
+def _coefficients(n, s, its_s, dot, a, half, turned, longer, root, scale):
+    """R and S of one end of pairs; ``dot`` is its product with turn."""
+    shown = tl.maximum(n, TINY)
+    sinhc = tl.where(n > TINY, s / tl.maximum(clip(n / root), TINY), 1.0)
+    sideways = 2 * scale * sinhc * its_s * root / longer
+    lift = root * tl.sqrt(1 + s * s) * its_s * turned / 2
+    radial = 2 * scale * (a * tl.sqrt(1 + half * half) + lift) / shown
+    # only the part of turn across the end counts
+    return radial - sideways * dot / (shown * shown), sideways
+
+
+@triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
+def pair_slopes(
+    sums_ptr, polar_ptr, pairs_ptr, beta_ptr, grad_ptr, numbers_ptr, share_ptr, nodes, count, pairs_step, side_step,
+    LORENTZ: tl.constexpr, BLOCK_P: tl.constexpr,
+):  # fmt: skip
+    """Numbers for :func:`pair_pull` ``(M, NUMBERS, P)``, and shares of the gradient in β by program."""
+    m = tl.program_id(1).to(tl.int64)
+    p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
+    there = p < count
+    sums_ptr += m * NUMBERS * count
+    n_u, s_u, n_v, s_v, d_n, turned, root, a, tt = _legs(
+        sums_ptr, polar_ptr, pairs_ptr, beta_ptr, p, there, nodes, count, pairs_step, side_step, m
+    )
+    square = a * a + tt
+    scale = tl.load(grad_ptr + m * count + p, there, 0.0).to(tl.float64)
+    bent = tl.zeros_like(scale)  # the part of the gradient in β that does not come by way of d_L
+    if LORENTZ:
+        scale = tl.where(square < LARGEST_SQUARE, scale, 0.0)
+    else:
+        t = tl.sqrt(square) / (2 * root)
+        arc = asinh(t)
+        # ∂d_H²/∂d_L²
+        slope = tl.where(t > 1e-5, arc / (tl.maximum(t, 1e-5) * tl.sqrt(1 + t * t)), 1.0)
+        bent = 4 * scale * (arc * arc - t * t * slope)
+        scale *= slope
+    half = sinh(clip(d_n / root) / 2)
+    longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
+    dot_u = tl.load(sums_ptr + 2 * count + p, there, 0.0)
+    dot_v = tl.load(sums_ptr + 3 * count + p, there, 0.0)
+    of_u, across_u = _coefficients(n_u, s_u, s_v, dot_u, a, half, turned, longer, root, scale)
+    of_v, across_v = _coefficients(n_v, s_v, s_u, -dot_v, -a, half, turned, longer, root, scale)
+    both = excess(clip(n_u / root)) + excess(clip(n_v / root))
+    of_beta = a * a * excess(tl.abs(clip(d_n / root)) / 2) + tt * both / 2
+    share = tl.where(there, bent - scale * of_beta / (root * root), 0.0)
+    numbers_ptr += m * NUMBERS * count + p
+    tl.store(numbers_ptr, hold(of_u), there)
+    tl.store(numbers_ptr + count, hold(across_u), there)
+    tl.store(numbers_ptr + 2 * count, hold(of_v), there)
+    tl.store(numbers_ptr + 3 * count, hold(-across_v), there)
+    tl.store(numbers_ptr + 4 * count, tl.load(sums_ptr + 4 * count + p, there, 0.0), there)
+    tl.store(numbers_ptr + 5 * count, tl.load(sums_ptr + 5 * count + p, there, 0.0), there)
+    tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
+
+
+@triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
+def pair_pull(
+    z_ptr, pairs_ptr, numbers_ptr, grad_ptr, nodes, count, pairs_step, side_step,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Add the gradients of pairs to those of their nodes ``(M, N, D)``."""
+    m = tl.program_id(1).to(tl.int64)
+    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
+    there = p < count
+    i, j = _ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    u, v = vectors(z_ptr + m * nodes * D, i, there, c, D), vectors(z_ptr + m * nodes * D, j, there, c, D)
+    numbers_ptr += m * NUMBERS * count + p
+    of_u = tl.load(numbers_ptr + 4 * count, there, 0.0)[:, None]
+    of_v = tl.load(numbers_ptr + 5 * count, there, 0.0)[:, None]
+    turn = (u - v) - (of_u * u + of_v * v)
+    to_u = tl.load(numbers_ptr, there, 0.0)[:, None] * u
+    to_u += tl.load(numbers_ptr + count, there, 0.0)[:, None] * turn
+    to_v = tl.load(numbers_ptr + 2 * count, there, 0.0)[:, None] * v
+    to_v += tl.load(numbers_ptr + 3 * count, there, 0.0)[:, None] * turn
+    inside = there[:, None] & (c < D)[None, :]
+    grad_ptr += m * nodes * D
+    tl.atomic_add(grad_ptr + i[:, None] * D + c[None, :], hold(to_u).to(tl.float32), inside, sem="relaxed")
+    tl.atomic_add(grad_ptr + j[:, None] * D + c[None, :], hold(to_v).to(tl.float32), inside, sem="relaxed")
+
+
+class _Call:
+    """What the kernels of one call share: nodes ``(M, N, d)``, pairs ``(M, 2, P)``, β ``(M,)``."""
+
+    def __init__(self, z: Tensor, pairs: Tensor, beta: Tensor) -> None:
+        self.z, self.beta = z.contiguous(), beta.contiguous()
+        self.pairs = pairs if pairs.stride(2) == 1 else pairs.contiguous()
+        (self.models, nodes, self.d), self.count = z.shape, pairs.size(2)
+        self.sizes = (nodes, self.count, self.pairs.stride(0), self.pairs.stride(1))
+
+    def numbers(self) -> Tensor:
+        """Room for what is known of pairs."""
+        return torch.empty(self.models, NUMBERS.value, self.count, dtype=torch.float64, device=self.z.device)
+
+    def programs(self, tile: int) -> tuple[int, int]:
+        """How many there are, for so many pairs each."""
+        return -(-self.count // tile), self.models
+
+    def by_coordinates(self, kernel: Any, *args: Tensor) -> None:
+        """Run a kernel that looks at vectors."""
+        tile, block = _tile(self.d, 32), _block(self.d)
+        if self.count:
+            kernel[self.programs(tile)](*args, *self.sizes, D=self.d, BLOCK_P=tile, BLOCK_D=block)
+
+    def by_pairs(self, kernel: Any, *args: Tensor, lorentz: bool) -> None:
+        """Run a kernel that does not."""
+        if self.count:
+            kernel[self.programs(TAKEN)](*args, *self.sizes, LORENTZ=lorentz, BLOCK_P=TAKEN)
+
+
+def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Squares ``(M, P)``, and what the gradient needs; see :mod:`hyperboloid.kernels.pairs`."""
+    call = _Call(z, pairs, beta)
+    polar = _polar(call.z, call.beta, torch.empty(call.models, 2, dtype=torch.int32, device=z.device), 4)
+    sums, out = call.numbers(), z.new_empty(call.models, call.count)
+    call.by_coordinates(pair_sums, call.z, polar, call.pairs, sums)
+    call.by_pairs(pair_values, sums, polar, call.pairs, call.beta, out, lorentz=lorentz)
+    return out, sums, polar
+
+
+def pair_gradients(
+    grad: Tensor, z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool, sums: Tensor, polar: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients in z and β."""
+    call = _Call(z, pairs, beta)
+    numbers, out = call.numbers(), torch.zeros_like(call.z)
+    shares = torch.zeros(call.models, call.programs(TAKEN)[0], dtype=torch.float64, device=z.device)
+    grad = grad.contiguous()
+    call.by_pairs(pair_slopes, sums, polar, call.pairs, call.beta, grad, numbers, shares, lorentz=lorentz)
+    call.by_coordinates(pair_pull, call.z, call.pairs, numbers, out)
+    return out, _held(shares.sum(1), beta)

@@ -1,0 +1,57 @@
+"""Squared distances of pairs of nodes for float32, of one model or of many, by kernels that gather and scatter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from .fused import with_models
+
+
+def _backend(t: Tensor) -> Any:
+    """The module that computes it."""
+    from .dispatch import chosen_backend
+
+    if chosen_backend(t) == "triton":
+        from . import gpu_pairs
+
+        return gpu_pairs
+    from . import cpu_pairs
+
+    return cpu_pairs
+
+
+class _PairSquares(torch.autograd.Function):
+    """Of models ``(M, N, d)``, each with its pairs ``(M, 2, P)`` and β ``(M,)``; and what the gradient needs."""
+
+    @staticmethod
+    def forward(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, ...]:
+        out: tuple[Tensor, ...] = _backend(z).pair_squares(z, pairs, beta, lorentz)
+        return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.lorentz = inputs[3]
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)  # no zeros for what is not differentiable
+        ctx.save_for_backward(*inputs[:3], *output[1:])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
+        z, pairs, beta, *needed = ctx.saved_tensors
+        to_z, to_beta = _backend(z).pair_gradients(grad, z, pairs, beta, ctx.lorentz, *needed)
+        return to_z, None, to_beta, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return with_models(_PairSquares.apply, 3, info, in_dims, args)
+
+
+def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> Tensor:
+    """See :func:`hyperboloid.kernels.pair_sqdist`."""
+    out: Tensor = _PairSquares.apply(z.unsqueeze(0), pairs.unsqueeze(0), beta.reshape(1), lorentz)[0]
+    return out.squeeze(0)
