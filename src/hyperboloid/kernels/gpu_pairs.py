@@ -199,11 +199,12 @@ class _Call:
         """How many there are, for so many pairs each."""
         return -(-self.count // tile), self.models
 
-    def by_coordinates(self, kernel: Any, *args: Tensor) -> None:
-        """Run a kernel that looks at vectors."""
-        tile, block = _tile(self.d, 32), _block(self.d)
+    def by_coordinates(self, kernel: Any, *args: Tensor, tile: int, warps: int) -> None:
+        """Run a kernel that looks at vectors, so many pairs at a time."""
         if self.count:
-            kernel[self.programs(tile)](*args, *self.sizes, D=self.d, BLOCK_P=tile, BLOCK_D=block)
+            kernel[self.programs(tile)](
+                *args, *self.sizes, D=self.d, BLOCK_P=tile, BLOCK_D=_block(self.d), num_warps=warps
+            )
 
     def by_pairs(self, kernel: Any, *args: Tensor, lorentz: bool) -> None:
         """Run a kernel that does not."""
@@ -216,7 +217,8 @@ def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple
     call = _Call(z, pairs, beta)
     polar = _polar(call.z, call.beta, torch.empty(call.models, 2, dtype=torch.int32, device=z.device), 4)
     sums, out = call.numbers(), z.new_empty(call.models, call.count)
-    call.by_coordinates(pair_sums, call.z, polar, call.pairs, sums)
+    tile = _tile(call.d, 32, 1024 if call.d <= 32 else 512)  # measured, as are other sizes
+    call.by_coordinates(pair_sums, call.z, polar, call.pairs, sums, tile=tile, warps=1)
     call.by_pairs(pair_values, sums, polar, call.pairs, call.beta, out, lorentz=lorentz)
     return out, sums, polar
 
@@ -230,5 +232,5 @@ def pair_gradients(
     shares = torch.zeros(call.models, call.programs(TAKEN)[0], dtype=torch.float64, device=z.device)
     grad = grad.contiguous()
     call.by_pairs(pair_slopes, sums, polar, call.pairs, call.beta, grad, numbers, shares, lorentz=lorentz)
-    call.by_coordinates(pair_pull, call.z, call.pairs, numbers, out)
+    call.by_coordinates(pair_pull, call.z, call.pairs, numbers, out, tile=_tile(call.d, 64, 512), warps=4)
     return out, _held(shares.sum(1), beta)

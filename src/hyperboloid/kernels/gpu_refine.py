@@ -170,30 +170,32 @@ def refine_points(
     if tl.load(flag_ptr + 2 * m + 1) != 0:
         root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
         for j in range(tl.program_id(0), cols, tl.num_programs(0)):
-            column = m * cols + j
-            point = point_ptr + 4 * column
-            stretch, sine, decayed = tl.load(point), tl.load(point + 1), tl.load(point + 2)
-            length, cosh = tl.load(point + 3), tl.sqrt(1 + sine * sine)
-            own = tl.load(u_ptr + column * D + c, c < D, 0.0).to(tl.float64) / tl.maximum(length, TINY)
-            pulled, moved = tl.zeros([BLOCK_D], tl.float64), tl.zeros([BLOCK_D], tl.float64)
-            weights, radials = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
-            least = tl.zeros([BLOCK_E], tl.float64)
             start, stop = tl.load(ptr_ptr + j), tl.load(ptr_ptr + j + 1)
+            least = tl.zeros([BLOCK_E], tl.float32)
             for at in range(start, stop, BLOCK_E):
-                there = at + e < stop
-                i = tl.load(row_ptr + at + e, there, 0).to(INDEX)
-                entry = tl.load(entry_ptr + at + e, there, 0).to(tl.int64)
-                w = tl.load(pair_ptr + 2 * (m * entries + entry), there, 0.0).to(tl.float64)
-                least = tl.minimum(least, w)
-                tight, pull = w < 0, tl.abs(w) * tl.load(to_gap_ptr + m * rows + i, there, 0.0)
-                pulled += tl.sum(tl.abs(w)[:, None] * vectors(q_ptr + m * rows * D, i, there, c, D), 0)
-                weights += tl.where(tight, 0.0, pull)
-                size = tl.load(state_ptr + 3 * (m * rows + i), tight, 1.0)
-                turn = vectors(space_ptr + m * rows * D, i, tight, c, D) / size[:, None] - own[None, :]
-                turned = _squared_length(turn)
-                radials += tl.where(tight, pull * (turned / 2 * cosh - decayed), 0.0)
-                moved -= tl.sum(tl.where(tight & (turned > 0), pull, 0.0)[:, None] * turn, 0)
+                entry = tl.load(entry_ptr + at + e, at + e < stop, 0).to(tl.int64)
+                least = tl.minimum(least, tl.load(pair_ptr + 2 * (m * entries + entry), at + e < stop, 0.0))
             if tl.min(least, 0) < 0:
+                column = m * cols + j
+                point = point_ptr + 4 * column
+                stretch, sine, decayed = tl.load(point), tl.load(point + 1), tl.load(point + 2)
+                length, cosh = tl.load(point + 3), tl.sqrt(1 + sine * sine)
+                own = tl.load(u_ptr + column * D + c, c < D, 0.0).to(tl.float64) / tl.maximum(length, TINY)
+                pulled, moved = tl.zeros([BLOCK_D], tl.float64), tl.zeros([BLOCK_D], tl.float64)
+                weights, radials = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
+                for at in range(start, stop, BLOCK_E):
+                    there = at + e < stop
+                    i = tl.load(row_ptr + at + e, there, 0).to(INDEX)
+                    entry = tl.load(entry_ptr + at + e, there, 0).to(tl.int64)
+                    w = tl.load(pair_ptr + 2 * (m * entries + entry), there, 0.0).to(tl.float64)
+                    tight, pull = w < 0, tl.abs(w) * tl.load(to_gap_ptr + m * rows + i, there, 0.0)
+                    pulled += tl.sum(tl.abs(w)[:, None] * vectors(q_ptr + m * rows * D, i, there, c, D), 0)
+                    weights += tl.where(tight, 0.0, pull)
+                    size = tl.load(state_ptr + 3 * (m * rows + i), tight, 1.0)
+                    turn = vectors(space_ptr + m * rows * D, i, tight, c, D) / size[:, None] - own[None, :]
+                    turned = _squared_length(turn)
+                    radials += tl.where(tight, pull * (turned / 2 * cosh - decayed), 0.0)
+                    moved -= tl.sum(tl.where(tight & (turned > 0), pull, 0.0)[:, None] * turn, 0)
                 to_r = tl.sum(pulled * own, 0) * cosh + tl.sum(weights, 0) * sine + tl.sum(radials, 0)
                 pulled += moved
                 along = tl.sum(pulled * own, 0)
