@@ -165,7 +165,8 @@ def _method(lines: Sequence[Line]) -> str:
         "more than the noise; how many do is said beside.",
         f"Protocol: the paper's grid of {len(LEARNING_RATES) * len(DROPOUTS) * len(PENALTIES)} settings, and in all "
         "ways what the paper leaves open (links: dropout on weights or on features, and both distances where a model "
-        "has two; nodes: LGCN's attention by the paper's formula and with the cap of the published code); one "
+        "has two; nodes: dropout on features, or on features and neighbours and half of it on weights, and LGCN's "
+        "attention by the paper's formula and with the cap of the published code); one "
         f"initialisation each, the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}; the best "
         f"{FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses one; then "
         f"{usual.seeds} fresh initialisations of that one, and only now the test. At most {usual.epochs} epochs, "
@@ -173,7 +174,7 @@ def _method(lines: Sequence[Line]) -> str:
         "Cora, Citeseer and Pubmed). Every model has the same search; the shallow embeddings have only a learning "
         f"rate, of which {len(SHALLOW_FACTORS)} values are tried.",
         f"{narrow} of the {len(lines)} measured cells were made by another protocol: a part of the grid, or an earlier "
-        "one, which had dropout on weights alone for links and the paper's formula alone for LGCN's attention. They "
+        "one, which had dropout on weights alone for links, on features and neighbours alone for nodes. They "
         f"are marked {NARROW} until they are measured again.",
         "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
         "are lost; a generated epidemic, `disease`, stands in. Its numbers cannot be compared with the printed ones "

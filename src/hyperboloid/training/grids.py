@@ -1,9 +1,10 @@
 """Which settings a search tries, for every model the same.
 
 The paper's grid has three numbers: a learning rate, one dropout probability p and an L2 penalty. What the paper leaves
-open is tried in all ways, and validation decides. For links these are where p applies, to weights (DropConnect) or to
-features, and which squared distance decodes them, where a model has two (:attr:`Encoder.distances`). For nodes p is
-that of features and of attention; LGCN's attention is tried by the paper's formula and as the published code has it.
+open is tried in all ways, and validation decides. That is where p applies: for links to weights (DropConnect) or to
+features; for nodes to features, or to features and neighbours and half of it to weights. For links it is also which
+squared distance decodes them, where a model has two (:attr:`Encoder.distances`); for nodes whether LGCN's attention has
+the paper's formula or that of the published code.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ LEARNING_RATES = (0.01, 0.008, 0.005, 0.001)
 DROPOUTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 PENALTIES = (0.0, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001)
 ACTIVATION = {"link": "relu", "node": "elu"}
-#: Where p applies.
-PLACES: dict[str, tuple[tuple[str, ...], ...]] = {
-    "link": (("drop_connect",), ("dropout",)),
-    "node": (("dropout", "att_dropout"),),
+#: Where p applies, and how much of it.
+PLACES: dict[str, tuple[dict[str, float], ...]] = {
+    "link": ({"drop_connect": 1.0}, {"dropout": 1.0}),
+    "node": ({"dropout": 1.0, "att_dropout": 1.0, "drop_connect": 0.5}, {"dropout": 1.0}),
 }
 #: A search that must be short: learning rate, p (of features, not of weights) and penalty. A few settings at random may
 #: all be bad; these are corners among which the best ones found on the paper's graphs lie.
@@ -106,10 +107,11 @@ def grid(
     common: dict[str, Any] = {"activation": ACTIVATION[task], "scaling": base.scaling, "dim": base.dim}
     numbers, places = (SHORT, PLACES[task][-1:]) if short else ((LEARNING_RATES, DROPOUTS, PENALTIES), PLACES[task])
     found = [
-        line.settle(Settings(**(common | way | {"lr": lr, "weight_decay": penalty} | dict.fromkeys(place, p) | given)))
+        line.settle(Settings(**(common | way | drops | {"lr": lr, "weight_decay": penalty} | given)))
         for way in _ways(model, task)
         for place in places
         for lr, p, penalty in itertools.product(*numbers)
+        for drops in [{name: share * p for name, share in place.items()}]
     ]
     found = list(dict.fromkeys(found))  # p = 0 is the same wherever it applies
     random.Random(0).shuffle(found)
