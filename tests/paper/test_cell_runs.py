@@ -74,7 +74,7 @@ def test_a_line_has_all_it_needs(measure, tmp_path):
     assert (line["experiment"], line["dataset"], line["graph"], line["task"]) == ("node", "disease", "disease", "node")
     assert (line["split"], line["parts"], line["comparable"], line["target"]) == (0, "30/10/60, seed 0", False, None)
     assert (line["paper_mean"], line["paper_std"]) == (0.751, 0.011)
-    assert line["protocol"] == dataclasses.asdict(TINY)
+    assert line["protocol"] == dataclasses.asdict(TINY) | {"search": cell_work.SEARCH}
     assert (line["runs"], line["tried"], line["commit"], line["complete"]) == (2, 2, "test", True)
     assert line["test_mean"] == pytest.approx(sum(line["tests"]) / 2)
     assert line["settings"]["dim"] == 8

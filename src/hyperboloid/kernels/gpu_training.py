@@ -26,7 +26,7 @@ def _judge(
     epoch = tl.load(epoch_ptr)
     metric, loss = tl.load(metric_ptr + model, there), tl.load(loss_ptr + model, there)
     best, best_loss = tl.load(best_ptr + model, there), tl.load(best_loss_ptr + model, there)
-    last = tl.minimum(tl.load(best_epoch_ptr + model, there) + patience, epochs)
+    last = tl.minimum(tl.maximum(tl.load(best_epoch_ptr + model, there), patience) + patience, epochs)
     better = (metric > best) | ((metric == best) & (loss < best_loss))
     better = better & (tl.abs(loss) < float("inf")) & (epoch <= last)
     tl.store(best_ptr + model, metric, there & better)

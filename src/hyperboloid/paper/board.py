@@ -86,4 +86,4 @@ def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
 
 
 def _weight(line: Line) -> tuple[Any, ...]:
-    return line["grid"], line["protocol"].get("epochs", 0), line["runs"]
+    return line["grid"], line["protocol"].get("search", 1), line["protocol"].get("epochs", 0), line["runs"]

@@ -33,6 +33,9 @@ from .results import Line
 
 #: The split that settings are chosen on, fixed beforehand like the paper's single one.
 SPLIT = 0
+#: Counts the changes of search and early stopping that no other number of the protocol tells of: 2 since the first
+#: epochs do not count for patience, and since halving spares what is still rising.
+SEARCH = 2
 #: Seconds of work that a kill may leave out of a cell's recorded time.
 NOTE_EVERY = 5.0
 
@@ -69,7 +72,12 @@ class RunProtocol:
     def made(self, line: Mapping[str, Any]) -> bool:
         """Whether a line was measured so, with today's grid."""
         grid = _size_of_search(line["model"], line["task"], self.tries)
-        return bool(line["protocol"] == dataclasses.asdict(self) and line["grid"] == grid)
+        return bool(line["protocol"] == self.record(line["model"]) and line["grid"] == grid)
+
+    def record(self, model: str) -> dict[str, Any]:
+        """What a line tells of it; the shallow models' search and stopping have always been the same."""
+        version = {} if issubclass(get_model(model).load(), ShallowEncoder) else {"search": SEARCH}
+        return dataclasses.asdict(self) | version
 
     def __post_init__(self) -> None:
         for name in ("tries", "seeds", "epochs"):
@@ -216,7 +224,7 @@ class Bench:
             "comparable": cell.comparable,
             **found,
             "settings": dataclasses.asdict(settings),
-            "protocol": dataclasses.asdict(self.protocol),
+            "protocol": self.protocol.record(cell.model),
             "commit": self._code,
             "device": device_name(self.device),
             "versions": library_versions(),
@@ -236,7 +244,7 @@ class Bench:
 
     def _folder(self, cell: Cell, graph: Graph, what: str | None) -> Path:
         """The folder of its trials; those of another protocol, code or device lie elsewhere."""
-        depends = [dataclasses.asdict(self.protocol), graph.checksum, what, self._code, self.device]
+        depends = [self.protocol.record(cell.model), graph.checksum, what, self._code, self.device]
         digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:10]
         return self._work / f"{cell.task}-{cell.graph}-{cell.model}-d{cell.dim}-{digest}"
 

@@ -166,16 +166,16 @@ def _method(lines: Sequence[Line]) -> str:
         f"Protocol: the paper's grid of {len(LEARNING_RATES) * len(DROPOUTS) * len(PENALTIES)} settings, and in all "
         "ways what the paper leaves open (links: dropout on weights or on features, and both distances where a model "
         "has two; nodes: dropout on features, or on features and neighbours and half of it on weights, and LGCN's "
-        "attention by the paper's formula and with the cap of the published code); one "
-        f"initialisation each, the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}; the best "
+        "attention by the paper's formula and with the cap of the published code); one initialisation each, the worse "
+        f"half of them stopped at epochs {', '.join(map(str, RUNGS))}, but for what is still getting better; the best "
         f"{FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses one; then "
         f"{usual.seeds} fresh initialisations of that one, and only now the test. At most {usual.epochs} epochs, "
-        f"patience {usual.patience}, {usual.dtype}, split seed {SPLIT} (Planetoid's public split for the nodes of "
-        "Cora, Citeseer and Pubmed). Every model has the same search; the shallow embeddings have only a learning "
-        f"rate, of which {len(SHALLOW_FACTORS)} values are tried.",
+        f"patience {usual.patience} after the first {usual.patience} epochs, {usual.dtype}, split seed {SPLIT} "
+        "(Planetoid's public split for the nodes of Cora, Citeseer and Pubmed). Every model has the same search; the "
+        f"shallow embeddings have only a learning rate, of which {len(SHALLOW_FACTORS)} values are tried.",
         f"{narrow} of the {len(lines)} measured cells were made by another protocol: a part of the grid, or an earlier "
-        "one, which had dropout on weights alone for links, on features and neighbours alone for nodes. They "
-        f"are marked {NARROW} until they are measured again.",
+        "one, which had fewer places for dropout, counted the first epochs for patience, or stopped slow models early. "
+        f"They are marked {NARROW} until they are measured again.",
         "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
         "are lost; a generated epidemic, `disease`, stands in. Its numbers cannot be compared with the printed ones "
         "and are left out of the counts against the paper; claims that compare models on one graph include them.",

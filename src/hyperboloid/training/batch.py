@@ -115,11 +115,6 @@ class Batch:
     def __len__(self) -> int:
         return len(self.runs)
 
-    @property
-    def _limits(self) -> tuple[int, int]:
-        settings = self.runs[0][0]
-        return settings.epochs, settings.patience
-
     def step(self) -> None:
         """Train every model for one epoch and score its validation part."""
         self.epoch += 1
@@ -167,10 +162,10 @@ class Batch:
         """Score the validation part, and keep what is best for each model that still has patience."""
         logits = self._forward(self._state, self.task.part("val"), training=False)
         records = {name: self._per_model[name] for name in ("best", "best_loss", "best_epoch")}
-        epochs, patience = self._limits
+        settings = self.runs[0][0]  # of all, in what follows
         better = judge_(
             self.task.metrics(logits, "val"), self.task.losses(logits, "val"), **records,
-            epoch=self._epoch, epochs=epochs, patience=patience,
+            epoch=self._epoch, epochs=settings.epochs, patience=settings.patience,
         )  # fmt: skip
         kept = self._best_state.flat
         torch.where(better.unsqueeze(1), self._state.flat, kept, out=kept)
@@ -178,11 +173,10 @@ class Batch:
     @property
     def outcomes(self) -> list[Outcome]:
         """How each model has done so far."""
-        epochs, patience = self._limits
         columns = (self._per_model[n].tolist() for n in ("best", "best_loss", "best_epoch"))
         out = []
         for (settings, seed), val, loss, best_epoch in zip(self.runs, *columns, strict=True):
-            last = min(epochs, best_epoch + patience)
+            last = settings.last_epoch(best_epoch)
             out.append(Outcome(settings, seed, val, loss, best_epoch, min(self.epoch, last), self.epoch >= last))
         return out
 

@@ -52,14 +52,14 @@ def judge_(
         best, best_loss, best_epoch: the records ``(M,)``.
         epoch: this one; scalar.
         epochs: how many there are.
-        patience: how many may pass without a better one.
+        patience: how many may pass without a better one; the first so many do not count.
     """
     if chosen_backend(loss) == "triton":
         from hyperboloid.kernels import gpu_training
 
         return gpu_training.judge(metric, loss, best, best_loss, best_epoch, epoch, epochs, patience)
     better = (metric > best) | ((metric == best) & (loss < best_loss))
-    better &= loss.isfinite() & (epoch - best_epoch <= patience) & (epoch <= epochs)
+    better &= loss.isfinite() & (epoch - best_epoch.clamp_min(patience) <= patience) & (epoch <= epochs)
     for record, now in ((best, metric), (best_loss, loss), (best_epoch, epoch)):
         record.copy_(torch.where(better, now, record))
     return better

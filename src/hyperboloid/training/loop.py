@@ -50,8 +50,7 @@ class Training:
     @property
     def done(self) -> bool:
         """Out of epochs, or out of patience."""
-        settings = self.settings
-        return self.epoch >= settings.epochs or self.epoch - self.best_epoch >= settings.patience
+        return self.epoch >= self.settings.last_epoch(self.best_epoch)
 
     def step(self) -> dict[str, Any]:
         """Train for one epoch, score the validation part, and say how it went."""

@@ -26,8 +26,9 @@ from .tasks import Task
 
 #: Every so many epochs the models that are out of patience are counted, and dropped when they are half of the batch.
 LOOK_EVERY = 25
-#: With halving, the better half of a batch goes on at each of these epochs.
-RUNGS = (50, 100, 200, 400)
+#: With halving, the better half of a batch goes on at each of these epochs, and whatever is still getting better, which
+#: had its best score in the last tenth of them: models with much dropout are slow, and may be the best in the end.
+RUNGS, RISING = (50, 100, 200, 400), 0.9
 #: On a CPU a larger batch gains nothing, and on a GPU one that fills the memory leaves no room for other programs.
 MOST_ON_CPU, SHARE_OF_MEMORY = 16, 0.7
 #: On a CPU models that write vectors for edges and pairs, more bytes of them than this, are faster one by one: measured
@@ -77,7 +78,7 @@ def train_many(
         task_for: the task for given settings (their scaling of features and decoder).
         runs: settings and seed of each model.
         test: score the test part of each, and keep its parameters.
-        halving: stop the worse half of a batch now and then (:data:`RUNGS`).
+        halving: stop the worse half of a batch now and then, but for what is still rising (:data:`RUNGS`).
         until: value of :func:`time.monotonic` at which to stop with the best so far.
         watch: is told how it goes.
         save: is given trials as they end; with halving those of a whole batch together, because which of its models
@@ -183,7 +184,8 @@ def _train_batch(
             leave(range(len(place)), cut)
         elif rung and len(place) > 1:
             by_score = sorted(range(len(place)), key=lambda i: (outcomes[i].val, -outcomes[i].val_loss))
-            leave(sorted({*done, *by_score[: len(place) // 2]}))
+            worse = (i for i in by_score[: len(place) // 2] if outcomes[i].best_epoch <= RISING * batch.epoch)
+            leave(sorted({*done, *worse}))
         elif len(done) >= len(place) / 2:
             leave(done)
     trials = [found[i] for i in range(len(runs))]
