@@ -2,7 +2,8 @@
 
     python benchmarks/batch.py --device cuda --data-dir DATA --models lgcn,gcn,gat,hgcn --counts 1,64,256
 
-On a CPU the same models one by one are timed as well.
+The same models are timed one by one as well: in the plain loop, and on a GPU also in the loop that plays recorded epochs
+(a few of them only, for each takes as long as the others).
 """
 
 from __future__ import annotations
@@ -15,24 +16,28 @@ import torch
 from hyperboloid.graphs import load_graph
 from hyperboloid.training.batch import Batch
 from hyperboloid.training.loop import Training
+from hyperboloid.training.recorded import RecordedTraining
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.tasks import Task, get_task
 
 WARM = 6  # epochs before the clock starts: compiling, filling caches, recording the CUDA graph
+ALONE = 16  # models that are trained one by one at most
 
 
-def one_by_one(model: str, task: Task, batch: Batch, seconds: float) -> str:
+def one_by_one(kind: type[Training], model: str, task: Task, batch: Batch, seconds: float) -> str:
     """The same models trained one after the other for as many epochs, beside the seconds of the batch."""
-    epochs = batch.epoch - WARM
-    alone = [Training(model, task, settings, seed) for settings, seed in batch.runs]
+    epochs, count = batch.epoch - WARM, len(batch)
+    alone = [kind(model, task, settings, seed) for settings, seed in batch.runs[:ALONE]]
     for training in alone:
-        training.step()
+        for _ in range(WARM):
+            training.step()
     start = time.perf_counter()
     for training in alone:
         for _ in range(epochs):
             training.step()
-    taken = time.perf_counter() - start
-    return f"one by one {1000 * taken / epochs:.1f} ms, {taken / seconds:.2f} times as long"
+    taken = (time.perf_counter() - start) * count / len(alone)
+    loop = "recorded, " if kind is RecordedTraining else ""
+    return f"one by one {loop}{1000 * taken / epochs:.1f} ms, {taken / seconds:.2f} times as long"
 
 
 def main() -> None:
@@ -66,11 +71,10 @@ def main() -> None:
                 batch.step()
             best = max(o.val for o in batch.outcomes)
             seconds = time.perf_counter() - ready
-            more = (
-                f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB"
-                if cuda
-                else one_by_one(model, task, batch, seconds)
-            )
+            more = one_by_one(Training, model, task, batch, seconds)
+            if cuda:
+                memory = torch.cuda.max_memory_allocated() / 2**30
+                more = f"{memory:.1f} GiB, {more}, {one_by_one(RecordedTraining, model, task, batch, seconds)}"
             print(
                 f"{model:12} × {count:4}: {1000 * seconds / args.epochs:8.1f} ms, {ready - start:5.1f} s to start, "
                 f"best validation {best:.3f}, {more}",

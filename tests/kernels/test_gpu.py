@@ -35,6 +35,7 @@ def outputs_and_gradients(device, dtype, d):
         space.sqdist(u, u.roll(4, 0)),
         pair_sqdist(u, edges, beta),
         pair_sqdist(u, edges, beta, lorentz=True),
+        pair_sqdist(u, edges, None),
     ]
     probes = [torch.linspace(-1, 1, o.numel(), device=device, dtype=dtype).view(o.shape) for o in outputs]
     total = sum((o * p).sum() for o, p in zip(outputs, probes, strict=True))

@@ -114,6 +114,22 @@ def test_any_number_of_threads():
         assert torch.equal(one, three)
 
 
+@pytest.mark.parametrize("shared", [True, False])
+def test_flat_space(shared, fast):
+    z, pairs, _ = models(700)
+    pairs = pairs[0] if shared else pairs
+    x = z.clone().requires_grad_()
+    with use_backend(fast):
+        out = vmap(lambda z, p: pair_sqdist(z, p, None), in_dims=(0, None if shared else 0))(x, pairs)
+        (grad,) = torch.autograd.grad(out.square().sum(), x)
+    y = z.double().requires_grad_()
+    each = pairs.expand(3, *pairs.shape[-2:])
+    exact = torch.stack([(a[i] - a[j]).square().sum(-1) for a, (i, j) in zip(y, each, strict=True)])
+    torch.testing.assert_close(out, exact.float())
+    (its,) = torch.autograd.grad(exact.square().sum(), y)
+    assert (grad - its).norm() <= 1e-6 * its.norm()
+
+
 def test_no_pairs(fast):
     z = torch.randn(3, 2, requires_grad=True)
     with use_backend(fast):

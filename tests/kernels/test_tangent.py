@@ -1,13 +1,14 @@
 """Sums of logarithms and Fréchet means over a graph's rows, for every backend."""
 
 import math
+from contextlib import nullcontext
 
 import pytest
 import torch
 from torch.func import vmap
 
 from hyperboloid.geometry import Lorentz
-from hyperboloid.kernels import Adjacency, frechet_aggregate, tangent_aggregate
+from hyperboloid.kernels import Adjacency, frechet_aggregate, tangent_aggregate, use_backend
 
 BETAS = [0.3, 1.0, 7.0]
 
@@ -70,6 +71,48 @@ def test_values_and_gradients_against_minkowski_space(beta, d):
         strict=True,
     ):
         torch.testing.assert_close(a, c, rtol=1e-7, atol=1e-8)
+
+
+def single_and_double(given, adj):
+    """Values and gradients in float32 by the backend at hand, and in float64 by plain torch."""
+    found = []
+    for dtype, name in ((torch.float32, None), (torch.float64, "reference")):
+        own = [t.detach().to(dtype).requires_grad_() for t in given]
+        target, u, weight, beta = own
+        with nullcontext() if name is None else use_backend(name):
+            out = tangent_aggregate(target, u, adj, beta, weight)
+            probe = torch.randn(out.shape, generator=torch.Generator().manual_seed(2)).to(dtype)
+            found.append([out.detach(), *torch.autograd.grad((out * probe).sum(), own)])
+    return list(zip(*found, strict=True))
+
+
+@pytest.mark.parametrize("beta", BETAS)
+@pytest.mark.parametrize("scale", [1e-4, 0.3, 1.0, 3.0])
+@pytest.mark.parametrize("d", [1, 5, 16])
+def test_single_precision(d, scale, beta):
+    """Among random points: two origins, two that coincide, one almost at the origin."""
+    adj = bipartite(entries=60)
+    given = [t.detach().float() for t in inputs(adj, d, scale / d**0.5, beta)]
+    target, u = given[:2]
+    target[0], u[1], target[2], u[3] = 0, 0, u[adj.col[adj.row == 2][0]], 1e-12
+    for name, (mine, exact) in zip(("value", "target", "u", "weight"), single_and_double(given, adj), strict=False):
+        assert (mine.double() - exact).norm() <= 2e-6 * exact.norm(), name
+    (to_beta, beta_exact), (_, values), (_, to_u) = (single_and_double(given, adj)[k] for k in (4, 0, 2))
+    # where space is almost flat this is next to nothing, as all of its terms add up to
+    assert abs(to_beta - beta_exact) <= 2e-6 * max(abs(beta_exact), to_u.norm() * u.norm() / beta + values.norm())
+
+
+@pytest.mark.parametrize("radius", [3, 6, 9, 12])
+def test_single_precision_of_siblings_far_out(radius):
+    generator = torch.Generator().manual_seed(radius)
+    centre = torch.nn.functional.normalize(torch.randn(4, generator=generator, dtype=torch.float64), dim=0)
+    steps = torch.nn.functional.normalize(torch.randn(9, 4, generator=generator, dtype=torch.float64))
+    u = Lorentz(1.0).normal.exp_at((radius * centre).expand(9, 4), 0.1 * steps).float()
+    adj = bipartite()
+    weight = torch.rand(adj.row.numel(), generator=generator)
+    found = single_and_double([u[:7].flip(0), u, weight, torch.tensor(1.0)], adj)
+    for name, (mine, exact) in zip(("value", "target", "u", "weight"), found, strict=False):
+        assert (mine.double() - exact).norm() <= 2e-6 * exact.norm(), name
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 4.0])
@@ -161,10 +204,15 @@ def test_rows_without_members_or_weight_give_the_origin_and_pass_no_gradient():
         assert torch.equal(g, torch.zeros_like(g))
 
 
-def test_a_batch_of_models_equals_the_models_one_by_one():
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_a_batch_of_models_equals_the_models_one_by_one(dtype):
     adj = bipartite()
-    target, u, weight, _ = inputs(adj)
-    betas = torch.tensor([0.5, 1.0, 3.0], dtype=torch.float64)
-    many = vmap(lambda b, f: tangent_aggregate(f * target, f * u, adj, b, weight))(betas, betas)
-    for k, b in enumerate(betas):
-        torch.testing.assert_close(many[k], tangent_aggregate(b * target, b * u, adj, b, weight))
+    target, u, weight, _ = inputs(adj, dtype=dtype)
+    betas = torch.tensor([0.5, 1.0, 3.0], dtype=dtype, requires_grad=True)
+    given = (betas, target, u, weight)
+    many = vmap(lambda b: tangent_aggregate(b * target, b * u, adj, b, b * weight))(betas)
+    alone = torch.stack([tangent_aggregate(b * target, b * u, adj, b, b * weight) for b in betas])
+    torch.testing.assert_close(many, alone)
+    gradients = (torch.autograd.grad(out.square().sum(), given) for out in (many, alone))
+    for batched, single in zip(*gradients, strict=True):
+        torch.testing.assert_close(batched, single)

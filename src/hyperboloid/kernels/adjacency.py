@@ -134,6 +134,11 @@ class Adjacency:
         return torch.stack([self.col, self.row])
 
     @cached_property
+    def ends(self) -> Tensor:
+        """``(2, E)`` row and column of each entry."""
+        return torch.stack([self.row, self.col])
+
+    @cached_property
     def transposed(self) -> tuple[Tensor, Tensor, Tensor]:
         """The same entries by column: where each column starts, their rows, and their places among the entries."""
         if self.by_column is not None:

@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from hyperboloid.errors import InputError
-from hyperboloid.geometry import Lorentz
+from hyperboloid.geometry import Euclidean, Lorentz
 from hyperboloid.geometry.numerics import max_chord
 from hyperboloid.geometry.rows import Operation, RowKernel, offer
 
-from . import reference
+from . import reference, tangent
 from .adjacency import Adjacency
 from .fused import fused_aggregate
-from .pairs import pair_squares
+from .pairs import flat_squares, pair_squares
 
 Backend = Literal["reference", "cpu", "triton"]
 
@@ -98,15 +98,19 @@ def _cap(asked: float | None, t: Tensor) -> float:
     return min(asked, largest)
 
 
-def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor, *, lorentz: bool = False) -> Tensor:
+def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor | None, *, lorentz: bool = False) -> Tensor:
     """Squared distance of each pair of nodes, d_H² or d_L² (Eq. 17) ``(P,)``.
 
     Args:
         z: normal coordinates of the nodes ``(N, d)``.
         pairs: ``(2, P)`` int64.
-        beta: scalar.
+        beta: scalar; None for flat space.
         lorentz: the Lorentzian distance, which is cut off where its square would pass 1e30.
     """
+    if beta is None:
+        if chosen_backend(z) == "triton" and z.dtype == torch.float32:
+            return flat_squares(z, pairs)
+        return Euclidean().sqdist(*(z.index_select(0, end) for end in pairs))
     if chosen_backend(z) != "reference" and z.dtype == torch.float32:
         return pair_squares(z, pairs, beta, lorentz)
     normal = Lorentz(beta).normal
@@ -199,6 +203,8 @@ def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, w
     Returns:
         Tangent vectors carried to the origin ``(num_rows, d)``, as :meth:`NormalCoordinates.log_at` gives them.
     """
+    if chosen_backend(u) == "triton" and u.dtype == torch.float32:
+        return tangent.tangent_aggregate(target, u, adj, beta, weight)
     out: Tensor = _implementation("tangent_aggregate", u)(target, u, adj, beta, weight)
     return out
 

@@ -25,7 +25,9 @@ from .gpu import _block, _held, _polar, _tile
 from .gpu_aggregate import vectors
 from .gpu_math import TINY, asinh, clip, excess, hold, sinh
 
-#: Numbers of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², and turn·u, turn·v, o_u, o_v; then R_u, S_u, R_v, S_v, o_u, o_v.
+#: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v, o_u, o_v and u·v.
+SUMS = tl.constexpr(7)
+#: Numbers of a pair: R_u, S_u, R_v, S_v, o_u, o_v.
 NUMBERS = tl.constexpr(6)
 #: Pairs that one program takes where there are no coordinates.
 TAKEN = 256
@@ -34,44 +36,45 @@ LARGEST_SQUARE = tl.constexpr(1e30)
 
 
 @triton.jit
-def _ends(pairs_ptr, p, there, pairs_step, side_step, m):
+def ends(pairs_ptr, p, there, pairs_step, side_step, m):
     """The nodes of pairs."""
     pairs_ptr += m * pairs_step
     return tl.load(pairs_ptr + p, there, 0), tl.load(pairs_ptr + side_step + p, there, 0)
 
 
-@triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
 def pair_sums(
-    z_ptr, polar_ptr, pairs_ptr, sums_ptr, nodes, count, pairs_step, side_step,
+    x_ptr, x_polar_ptr, y_ptr, y_polar_ptr, pairs_ptr, sums_ptr, rows, cols, count, pairs_step, side_step,
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Sums over coordinates ``(M, NUMBERS, P)``."""
+    """Sums over the coordinates of pairs of x ``(M, rows, D)`` and y ``(M, cols, D)``: ``(M, SUMS, P)``."""
     m = tl.program_id(1).to(tl.int64)
     p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
     there = p < count
-    i, j = _ends(pairs_ptr, p, there, pairs_step, side_step, m)
-    u, v = vectors(z_ptr + m * nodes * D, i, there, c, D), vectors(z_ptr + m * nodes * D, j, there, c, D)
-    n_u = tl.load(polar_ptr + 4 * (m * nodes + i) + 3, there, 0.0)
-    n_v = tl.load(polar_ptr + 4 * (m * nodes + j) + 3, there, 0.0)
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
+    n_u = tl.load(x_polar_ptr + 4 * (m * rows + i) + 3, there, 0.0)
+    n_v = tl.load(y_polar_ptr + 4 * (m * cols + j) + 3, there, 0.0)
     d_n = tl.sum((u - v) * (u + v), 1) / tl.maximum(n_u + n_v, TINY)
     short = tl.minimum(n_u, n_v)
     slope = tl.where(short > TINY, d_n / tl.maximum(short, TINY), 0.0)  # 0 · ∞ is no number
     of_u, of_v = tl.where(n_u >= n_v, 0.0, slope), tl.where(n_u >= n_v, slope, 0.0)
     turn = (u - v) - (of_u[:, None] * u + of_v[:, None] * v)
     longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
-    sums_ptr += m * NUMBERS * count + p
+    sums_ptr += m * SUMS * count + p
     tl.store(sums_ptr, d_n, there)
     tl.store(sums_ptr + count, tl.sum(turn * turn, 1) / (longer * longer), there)
     tl.store(sums_ptr + 2 * count, tl.sum(turn * u, 1), there)
     tl.store(sums_ptr + 3 * count, tl.sum(turn * v, 1), there)
     tl.store(sums_ptr + 4 * count, of_u, there)
     tl.store(sums_ptr + 5 * count, of_v, there)
+    tl.store(sums_ptr + 6 * count, tl.sum(u * v, 1), there)
 
 
 @triton.jit
 def _legs(sums_ptr, polar_ptr, pairs_ptr, beta_ptr, p, there, nodes, count, pairs_step, side_step, m):
     """‖u‖, sinh r_u, ‖v‖, sinh r_v, ‖u‖ − ‖v‖, ‖û − v̂‖², √β, a and t² of pairs."""
-    i, j = _ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
     mine, its = polar_ptr + 4 * (m * nodes + i), polar_ptr + 4 * (m * nodes + j)
     n_u, s_u = tl.load(mine + 3, there, 0.0), tl.load(mine + 1, there, 0.0)
     n_v, s_v = tl.load(its + 3, there, 0.0), tl.load(its + 1, there, 0.0)
@@ -90,7 +93,7 @@ def pair_values(
     m = tl.program_id(1).to(tl.int64)
     p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
     there = p < count
-    sums_ptr += m * NUMBERS * count
+    sums_ptr += m * SUMS * count
     _n, _s, _nv, _sv, _d, _t, root, a, tt = _legs(
         sums_ptr, polar_ptr, pairs_ptr, beta_ptr, p, there, nodes, count, pairs_step, side_step, m
     )
@@ -122,7 +125,7 @@ def pair_slopes(
     m = tl.program_id(1).to(tl.int64)
     p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
     there = p < count
-    sums_ptr += m * NUMBERS * count
+    sums_ptr += m * SUMS * count
     n_u, s_u, n_v, s_v, d_n, turned, root, a, tt = _legs(
         sums_ptr, polar_ptr, pairs_ptr, beta_ptr, p, there, nodes, count, pairs_step, side_step, m
     )
@@ -166,7 +169,7 @@ def pair_pull(
     m = tl.program_id(1).to(tl.int64)
     p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
     there = p < count
-    i, j = _ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
     u, v = vectors(z_ptr + m * nodes * D, i, there, c, D), vectors(z_ptr + m * nodes * D, j, there, c, D)
     numbers_ptr += m * NUMBERS * count + p
     of_u = tl.load(numbers_ptr + 4 * count, there, 0.0)[:, None]
@@ -182,44 +185,99 @@ def pair_pull(
     tl.atomic_add(grad_ptr + j[:, None] * D + c[None, :], hold(to_v).to(tl.float32), inside, sem="relaxed")
 
 
-class _Call:
-    """What the kernels of one call share: nodes ``(M, N, d)``, pairs ``(M, 2, P)``, β ``(M,)``."""
+@triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
+def flat_squares(
+    z_ptr, pairs_ptr, out_ptr, nodes, count, pairs_step, side_step,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """‖u − v‖² of pairs ``(M, P)``."""
+    m = tl.program_id(1).to(tl.int64)
+    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
+    there = p < count
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    delta = vectors(z_ptr + m * nodes * D, i, there, c, D) - vectors(z_ptr + m * nodes * D, j, there, c, D)
+    tl.store(out_ptr + m * count + p, tl.sum(delta * delta, 1), there)
 
-    def __init__(self, z: Tensor, pairs: Tensor, beta: Tensor) -> None:
-        self.z, self.beta = z.contiguous(), beta.contiguous()
+
+@triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
+def flat_pull(
+    z_ptr, pairs_ptr, scale_ptr, grad_ptr, nodes, count, pairs_step, side_step,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Add ±2 scale (u − v) of pairs to their nodes ``(M, N, D)``."""
+    m = tl.program_id(1).to(tl.int64)
+    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
+    there = p < count
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    delta = vectors(z_ptr + m * nodes * D, i, there, c, D) - vectors(z_ptr + m * nodes * D, j, there, c, D)
+    scale = 2 * tl.load(scale_ptr + m * count + p, there, 0.0)
+    pull = (scale[:, None] * delta).to(tl.float32)
+    inside = there[:, None] & (c < D)[None, :]
+    grad_ptr += m * nodes * D
+    tl.atomic_add(grad_ptr + i[:, None] * D + c[None, :], pull, inside, sem="relaxed")
+    tl.atomic_add(grad_ptr + j[:, None] * D + c[None, :], -pull, inside, sem="relaxed")
+
+
+class PairCall:
+    """What the kernels of one call share.
+
+    Args:
+        pairs: rows and columns ``(M, 2, P)``; one list for all models has the step 0.
+        d: width of the vectors.
+    """
+
+    def __init__(self, pairs: Tensor, d: int) -> None:
         self.pairs = pairs if pairs.stride(2) == 1 else pairs.contiguous()
-        (self.models, nodes, self.d), self.count = z.shape, pairs.size(2)
-        self.sizes = (nodes, self.count, self.pairs.stride(0), self.pairs.stride(1))
+        self.models, _, self.count = pairs.shape
+        self.d, self.sizes = d, (self.count, self.pairs.stride(0), self.pairs.stride(1))
 
-    def numbers(self) -> Tensor:
-        """Room for what is known of pairs."""
-        return torch.empty(self.models, NUMBERS.value, self.count, dtype=torch.float64, device=self.z.device)
+    def numbers(self, count: int) -> Tensor:
+        """Room for so many doubles of every pair."""
+        return torch.empty(self.models, count, self.count, dtype=torch.float64, device=self.pairs.device)
+
+    def polar(self, x: Tensor, beta: Tensor) -> Tensor:
+        """Numbers of nodes ``(M, N, 4)``, see `gpu_aggregate.py`."""
+        return _polar(x, beta, torch.empty(self.models, 2, dtype=torch.int32, device=x.device), 4)
+
+    def sums(self, x: Tensor, x_polar: Tensor, y: Tensor, y_polar: Tensor) -> Tensor:
+        """See :func:`pair_sums`."""
+        out = self.numbers(SUMS.value)
+        self.take_sums(pair_sums, x, x_polar, y, y_polar, self.pairs, out, x.size(1), y.size(1))
+        return out
 
     def programs(self, tile: int) -> tuple[int, int]:
         """How many there are, for so many pairs each."""
         return -(-self.count // tile), self.models
 
-    def by_coordinates(self, kernel: Any, *args: Tensor, tile: int, warps: int) -> None:
-        """Run a kernel that looks at vectors, so many pairs at a time."""
-        if self.count:
-            kernel[self.programs(tile)](
-                *args, *self.sizes, D=self.d, BLOCK_P=tile, BLOCK_D=_block(self.d), num_warps=warps
-            )
+    def take_sums(self, kernel: Any, *args: Any) -> None:
+        """Run a kernel that sums over coordinates; how many pairs at a time was measured, here and elsewhere."""
+        self._by_coordinates(kernel, *args, tile=_tile(self.d, 32, 1024 if self.d <= 32 else 512), warps=1)
 
-    def by_pairs(self, kernel: Any, *args: Tensor, lorentz: bool) -> None:
-        """Run a kernel that does not."""
+    def add_up(self, kernel: Any, *args: Any) -> None:
+        """Run a kernel that adds vectors to nodes."""
+        self._by_coordinates(kernel, *args, tile=_tile(self.d, 64, 512), warps=4)
+
+    def _by_coordinates(self, kernel: Any, *args: Any, tile: int, warps: int) -> None:
         if self.count:
-            kernel[self.programs(TAKEN)](*args, *self.sizes, LORENTZ=lorentz, BLOCK_P=TAKEN)
+            sizes = {"D": self.d, "BLOCK_P": tile, "BLOCK_D": _block(self.d)}
+            kernel[self.programs(tile)](*args, *self.sizes, **sizes, num_warps=warps)
+
+    def by_pairs(self, kernel: Any, *args: Any, **constants: Any) -> None:
+        """Run a kernel that looks at no vector."""
+        if self.count:
+            kernel[self.programs(TAKEN)](*args, *self.sizes, BLOCK_P=TAKEN, **constants)
+
+    def shares(self) -> Tensor:
+        """Room for a double of each program of :meth:`by_pairs`."""
+        return torch.zeros(self.models, self.programs(TAKEN)[0], dtype=torch.float64, device=self.pairs.device)
 
 
 def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Squares ``(M, P)``, and what the gradient needs; see :mod:`hyperboloid.kernels.pairs`."""
-    call = _Call(z, pairs, beta)
-    polar = _polar(call.z, call.beta, torch.empty(call.models, 2, dtype=torch.int32, device=z.device), 4)
-    sums, out = call.numbers(), z.new_empty(call.models, call.count)
-    tile = _tile(call.d, 32, 1024 if call.d <= 32 else 512)  # measured, as are other sizes
-    call.by_coordinates(pair_sums, call.z, polar, call.pairs, sums, tile=tile, warps=1)
-    call.by_pairs(pair_values, sums, polar, call.pairs, call.beta, out, lorentz=lorentz)
+    call, z, beta = PairCall(pairs, z.size(2)), z.contiguous(), beta.contiguous()
+    polar, out = call.polar(z, beta), z.new_empty(call.models, call.count)
+    sums = call.sums(z, polar, z, polar)
+    call.by_pairs(pair_values, sums, polar, call.pairs, beta, out, z.size(1), LORENTZ=lorentz)
     return out, sums, polar
 
 
@@ -227,10 +285,25 @@ def pair_gradients(
     grad: Tensor, z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool, sums: Tensor, polar: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Gradients in z and β."""
-    call = _Call(z, pairs, beta)
-    numbers, out = call.numbers(), torch.zeros_like(call.z)
-    shares = torch.zeros(call.models, call.programs(TAKEN)[0], dtype=torch.float64, device=z.device)
-    grad = grad.contiguous()
-    call.by_pairs(pair_slopes, sums, polar, call.pairs, call.beta, grad, numbers, shares, lorentz=lorentz)
-    call.by_coordinates(pair_pull, call.z, call.pairs, numbers, out, tile=_tile(call.d, 64, 512), warps=4)
+    call, z, beta = PairCall(pairs, z.size(2)), z.contiguous(), beta.contiguous()
+    numbers, shares, out = call.numbers(NUMBERS.value), call.shares(), torch.zeros_like(z)
+    given = (sums, polar, call.pairs, beta, grad.contiguous(), numbers, shares, z.size(1))
+    call.by_pairs(pair_slopes, *given, LORENTZ=lorentz)
+    call.add_up(pair_pull, z, call.pairs, numbers, out, z.size(1))
     return out, _held(shares.sum(1), beta)
+
+
+def flat_pair_squares(z: Tensor, pairs: Tensor) -> Tensor:
+    """‖u − v‖² ``(M, P)``."""
+    call, z = PairCall(pairs, z.size(2)), z.contiguous()
+    out = z.new_empty(call.models, call.count)
+    call.take_sums(flat_squares, z, call.pairs, out, z.size(1))
+    return out
+
+
+def flat_pair_gradients(grad: Tensor, z: Tensor, pairs: Tensor) -> Tensor:
+    """Gradient in z."""
+    call, z = PairCall(pairs, z.size(2)), z.contiguous()
+    out = torch.zeros_like(z)
+    call.add_up(flat_pull, z, call.pairs, grad.contiguous(), out, z.size(1))
+    return out

@@ -51,6 +51,37 @@ class _PairSquares(torch.autograd.Function):
         return with_models(_PairSquares.apply, 3, info, in_dims, args)
 
 
+class _FlatSquares(torch.autograd.Function):
+    """Of models ``(M, N, d)`` with their pairs ``(M, 2, P)``, on a GPU."""
+
+    @staticmethod
+    def forward(z: Tensor, pairs: Tensor) -> tuple[Tensor]:
+        from .gpu_pairs import flat_pair_squares
+
+        return (flat_pair_squares(z, pairs),)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        from .gpu_pairs import flat_pair_gradients
+
+        return flat_pair_gradients(grad, *ctx.saved_tensors), None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return with_models(_FlatSquares.apply, 2, info, in_dims, args)
+
+
+def flat_squares(z: Tensor, pairs: Tensor) -> Tensor:
+    """See :func:`hyperboloid.kernels.pair_sqdist`, for flat space on a GPU."""
+    out: Tensor = _FlatSquares.apply(z.unsqueeze(0), pairs.unsqueeze(0))[0]
+    return out.squeeze(0)
+
+
 def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> Tensor:
     """See :func:`hyperboloid.kernels.pair_sqdist`."""
     out: Tensor = _PairSquares.apply(z.unsqueeze(0), pairs.unsqueeze(0), beta.reshape(1), lorentz)[0]

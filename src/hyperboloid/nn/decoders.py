@@ -40,10 +40,9 @@ class FermiDirac(nn.Module):
 
     def of_pairs(self, z: Tensor, pairs: Tensor, manifold: Lorentz | Euclidean) -> Tensor:
         """The same for pairs ``(2, P)`` of embedded nodes ``(N, d)``, without a copy of their embeddings: ``(P,)``."""
-        if not isinstance(manifold, Lorentz):
-            return self(*(z.index_select(0, end) for end in pairs), manifold)
-        lorentz = self.distance == "lorentz"
-        square = pair_sqdist(z, pairs, manifold.beta(z), lorentz=lorentz)
+        beta = manifold.beta(z) if isinstance(manifold, Lorentz) else None
+        lorentz = beta is not None and self.distance == "lorentz"
+        square = pair_sqdist(z, pairs, beta, lorentz=lorentz)
         return (self.r - (square.clamp(max=self.cap) if lorentz else square)) / self.t
 
     def extra_repr(self) -> str:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from hyperboloid.geometry import Lorentz
-from hyperboloid.kernels import Adjacency, row_softmax
+from hyperboloid.kernels import Adjacency, pair_sqdist, row_softmax
 
 from .ball import BallNetwork
 from .conv import HyperbolicConv, check_probabilities
@@ -62,7 +62,11 @@ class HATConv(HyperbolicConv):
 
     def weights(self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, keep: Tensor | None) -> Tensor:
         """Attention by intrinsic distance."""
-        half = Lorentz(beta / 4).normal.dist(target.index_select(0, adj.row), u.index_select(0, adj.col))
+        if target is u:
+            square = pair_sqdist(u, adj.ends, beta / 4)
+        else:
+            square = Lorentz(beta / 4).normal.sqdist(target.index_select(0, adj.row), u.index_select(0, adj.col))
+        half = square.clamp_min(torch.finfo(square.dtype).tiny).sqrt()  # of a node to itself without a gradient
         return row_softmax(-2 * half, adj, keep)
 
     def aggregate(self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:

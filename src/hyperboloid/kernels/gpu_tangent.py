@@ -1,0 +1,253 @@
+r"""Triton kernels for sums of logarithms, Σ_j w_ij log_i(j) carried to the origin, for float32.
+
+Formulas and names are those of `geometry/gyro.py`. Vectors of an entry lie in the span of u = x_i and v = y_j, those of
+its gradient in that of u, v and g_i: with the numbers o_u and o_v of `gpu_pairs.py`, turn = (u − v) − o_u u − o_v v,
+
+.. math::  T/\sqrt β = α u + γ\,\mathrm{turn}, \qquad \log_j(i)/\sqrt β = α' v - γ'\,\mathrm{turn},
+
+whose products follow from the sums of `gpu_pairs.py` and from g_i·v_j. So as there, kernels over coordinates take sums
+and add vectors up, and what takes exponentials is done by entry. Sums of nodes are double, for the gradient's parts
+across the radius grow by sinh r/r when they are turned into normal coordinates.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .gpu import _held, _over_rows
+from .gpu_aggregate import vectors
+from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh
+from .gpu_pairs import SUMS, PairCall, ends
+
+#: Numbers of an entry: of g, u, turn in what row i gets; of g, v, u, turn in what column j gets; o_u and o_v.
+NUMBERS = tl.constexpr(9)
+#: Closer points coincide.
+CLOSE = tl.constexpr(1e-8)
+
+
+@triton.jit
+def _half(d_n, turned, s_u, s_v, dot, n_u, longer, shrink, root):
+    """α and γ of log_u(v); ``dot`` is turn·u."""
+    radial = sinh(clip(d_n / root)) + turned / 2 * s_v * tl.sqrt(1 + s_u * s_u)
+    inverse = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)  # at the origin the direction counts as 0
+    return -shrink * (radial - s_v * dot / longer * inverse) * inverse, -shrink * s_v / longer
+
+
+@triton.jit
+def _logarithm(
+    sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, p, there, rows, cols, count, pairs_step, side_step, m
+):
+    """What is known of entries: lengths, products, θ, θ/sinh θ, α, γ, α', γ' and √β."""
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    mine, its = x_polar_ptr + 4 * (m * rows + i), y_polar_ptr + 4 * (m * cols + j)
+    n_u, s_u = tl.load(mine + 3, there, 0.0), tl.load(mine + 1, there, 0.0)
+    n_v, s_v = tl.load(its + 3, there, 0.0), tl.load(its + 1, there, 0.0)
+    sums_ptr += m * SUMS * count + p
+    d_n, turned = tl.load(sums_ptr, there, 0.0), tl.load(sums_ptr + count, there, 0.0)
+    dot_u, dot_v = tl.load(sums_ptr + 2 * count, there, 0.0), tl.load(sums_ptr + 3 * count, there, 0.0)
+    root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
+    half = sinh(clip(d_n / root) / 2)
+    q = tl.sqrt(half * half + s_u * s_v * turned / 4)
+    theta = 2 * asinh(q)
+    shrink = tl.where(theta > CLOSE, theta / tl.maximum(2 * q * tl.sqrt(1 + q * q), TINY), 1.0)
+    longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
+    a, c = _half(d_n, turned, s_u, s_v, dot_u, n_u, longer, shrink, root)
+    its_a, its_c = _half(-d_n, turned, s_v, s_u, -dot_v, n_v, longer, shrink, root)
+    return i, n_u, n_v, dot_u, dot_v, turned * longer * longer, theta, shrink, a, c, its_a, its_c, root
+
+
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
+def tangent_numbers(
+    sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, weight_ptr, numbers_ptr, weight_step, rows, cols, count,
+    pairs_step, side_step, BLOCK_P: tl.constexpr,
+):  # fmt: skip
+    """w √β α and w √β γ of entries ``(M, 2, E)``."""
+    m = tl.program_id(1).to(tl.int64)
+    p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
+    there = p < count
+    _i, _n, _v, _du, _dv, _t, _theta, _s, a, c, _a, _c, root = _logarithm(
+        sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, p, there, rows, cols, count, pairs_step, side_step, m
+    )
+    w = root * tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
+    tl.store(numbers_ptr + m * 2 * count + p, w * a, there)
+    tl.store(numbers_ptr + (m * 2 + 1) * count + p, w * c, there)
+
+
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
+def tangent_add(
+    x_ptr, y_ptr, pairs_ptr, sums_ptr, numbers_ptr, out_ptr, rows, cols, count, pairs_step, side_step,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Add the logarithms of entries to their rows ``(M, rows, D)``."""
+    m = tl.program_id(1).to(tl.int64)
+    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
+    there = p < count
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
+    of_u = tl.load(sums_ptr + (m * SUMS + 4) * count + p, there, 0.0)[:, None]
+    of_v = tl.load(sums_ptr + (m * SUMS + 5) * count + p, there, 0.0)[:, None]
+    turn = (u - v) - (of_u * u + of_v * v)
+    numbers_ptr += m * 2 * count + p
+    step = tl.load(numbers_ptr, there, 0.0)[:, None] * u + tl.load(numbers_ptr + count, there, 0.0)[:, None] * turn
+    inside = there[:, None] & (c < D)[None, :]
+    tl.atomic_add(out_ptr + m * rows * D + i[:, None] * D + c[None, :], step, inside, sem="relaxed")
+
+
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
+def entry_products(
+    g_ptr, y_ptr, pairs_ptr, out_ptr, rows, cols, count, pairs_step, side_step,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """g_i·v_j of entries ``(M, E)``."""
+    m = tl.program_id(1).to(tl.int64)
+    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
+    there = p < count
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    g, v = vectors(g_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
+    tl.store(out_ptr + m * count + p, tl.sum(g * v, 1), there)
+
+
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
+def tangent_slopes(
+    sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, weight_ptr, own_ptr, product_ptr, numbers_ptr,
+    grad_weight_ptr, share_ptr, weight_step, rows, cols, count, pairs_step, side_step, BLOCK_P: tl.constexpr,
+):  # fmt: skip
+    """Numbers for :func:`tangent_pull` ``(M, NUMBERS, E)``, gradients in the weights, shares of that in β by program.
+
+    ``own`` is g_i·u_i of rows, ``product`` g_i·v_j of entries.
+    """
+    m = tl.program_id(1).to(tl.int64)
+    p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
+    there = p < count
+    i, n_u, n_v, dot_u, dot_v, turn2, theta, shrink, a, c, its_a, its_c, root = _logarithm(
+        sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, p, there, rows, cols, count, pairs_step, side_step, m
+    )
+    sums_ptr += m * SUMS * count + p
+    of_u, of_v = tl.load(sums_ptr + 4 * count, there, 0.0), tl.load(sums_ptr + 5 * count, there, 0.0)
+    uv = tl.load(sums_ptr + 6 * count, there, 0.0)
+    gu, gv = tl.load(own_ptr + m * rows + i, there, 0.0), tl.load(product_ptr + m * count + p, there, 0.0)
+    g_turn = (gu - gv) - (of_u * gu + of_v * gv)
+    # T = α u + γ turn and B = α' v − γ' turn, in units of √β
+    g_t, g_b = a * gu + c * g_turn, its_a * gv - its_c * g_turn
+    t_u, t_v = a * n_u * n_u + c * dot_u, a * uv + c * dot_v
+    b_v = its_a * n_v * n_v - its_c * dot_v
+    t_b = a * its_a * uv - a * its_c * dot_u + c * its_a * dot_v - c * its_c * turn2
+    apart = theta > CLOSE
+    inverse = tl.where(apart, 1 / tl.maximum(theta, CLOSE), 0.0)
+
+    # x moves
+    half = sinh(clip(n_u / root) / 2)
+    steep = tl.where(n_u > TINY, half / tl.sqrt(1 + half * half) / tl.maximum(n_u, TINY), 0.0)
+    stiff = excess(theta)
+    of_g = -1 - stiff - steep * t_u
+    of_t = stiff * g_t * inverse * inverse + steep * gu
+
+    # y moves: R leads from −B/θ to T/θ, its transpose back
+    along, back = g_t * inverse, -g_b * inverse
+    cosine = -t_b * inverse * inverse
+    met = shrink * (back + along) + (1 - shrink) * along * (1 + cosine)
+    scale = met / tl.maximum(1 + cosine, TINY)  # 2·met/‖a + b‖²
+    its_t = ((1 - shrink) * along - scale) * inverse
+    its_b = (scale - 2 * along) * inverse
+    its_g = tl.where(apart, shrink, 1.0)
+
+    w = tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
+    tl.store(grad_weight_ptr + m * count + p, hold(root * g_t), there)
+    numbers_ptr += m * NUMBERS * count + p
+    tl.store(numbers_ptr, w * of_g, there)
+    tl.store(numbers_ptr + count, w * of_t * a, there)
+    tl.store(numbers_ptr + 2 * count, w * of_t * c, there)
+    tl.store(numbers_ptr + 3 * count, w * its_g, there)
+    tl.store(numbers_ptr + 4 * count, w * its_b * its_a, there)
+    tl.store(numbers_ptr + 5 * count, w * its_t * a, there)
+    tl.store(numbers_ptr + 6 * count, w * (its_t * c - its_b * its_c), there)
+    tl.store(numbers_ptr + 7 * count, of_u, there)
+    tl.store(numbers_ptr + 8 * count, of_v, there)
+    # T/√β depends on u/√β and v/√β alone
+    moved = of_g * gu + of_t * t_u + its_g * gv + its_t * t_v + its_b * b_v
+    share = tl.where(there, w * (root * g_t - moved), 0.0) / (2 * root * root)
+    tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
+
+
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
+def tangent_pull(
+    x_ptr, y_ptr, g_ptr, pairs_ptr, numbers_ptr, to_x_ptr, to_y_ptr, rows, cols, count, pairs_step, side_step,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Add the gradients of entries, in the frames at their points, to their rows and columns."""
+    m = tl.program_id(1).to(tl.int64)
+    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
+    there = p < count
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
+    g = vectors(g_ptr + m * rows * D, i, there, c, D)
+    numbers_ptr += m * NUMBERS * count + p
+    of_u = tl.load(numbers_ptr + 7 * count, there, 0.0)[:, None]
+    of_v = tl.load(numbers_ptr + 8 * count, there, 0.0)[:, None]
+    turn = (u - v) - (of_u * u + of_v * v)
+    to_x = tl.load(numbers_ptr, there, 0.0)[:, None] * g + tl.load(numbers_ptr + count, there, 0.0)[:, None] * u
+    to_x += tl.load(numbers_ptr + 2 * count, there, 0.0)[:, None] * turn
+    to_y = tl.load(numbers_ptr + 3 * count, there, 0.0)[:, None] * g
+    to_y += tl.load(numbers_ptr + 4 * count, there, 0.0)[:, None] * v
+    to_y += tl.load(numbers_ptr + 5 * count, there, 0.0)[:, None] * u
+    to_y += tl.load(numbers_ptr + 6 * count, there, 0.0)[:, None] * turn
+    inside = there[:, None] & (c < D)[None, :]
+    tl.atomic_add(to_x_ptr + m * rows * D + i[:, None] * D + c[None, :], to_x, inside, sem="relaxed")
+    tl.atomic_add(to_y_ptr + m * cols * D + j[:, None] * D + c[None, :], to_y, inside, sem="relaxed")
+
+
+@triton.jit(do_not_specialize=["rows", "per_beta"])
+def to_coordinates(
+    v_ptr, polar_ptr, beta_ptr, frame_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr
+):
+    """Gradients in the frames at points as those in their normal coordinates ``(R, d)``."""
+    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
+    v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
+    frame = tl.load(frame_ptr + place, inside, 0.0)
+    polar_ptr += 4 * row.to(tl.int64)
+    n, s = tl.load(polar_ptr + 3, there, 0.0), tl.load(polar_ptr + 1, there, 0.0)
+    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
+    stretch = tl.where(n > TINY, s / tl.maximum(clip(n / root), TINY), 1.0)
+    shown = tl.where(n > TINY, 1 / tl.maximum(n, TINY), 0.0)
+    along = (tl.sum(frame * v, 1) * shown * shown)[:, None] * v
+    tl.store(out_ptr + place, hold(along + stretch[:, None] * (frame - along)), inside)
+
+
+def tangent_sums(
+    x: Tensor, y: Tensor, beta: Tensor, weight: Tensor, pairs: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Sums of logarithms ``(M, rows, d)``, and what the gradient needs; see :mod:`hyperboloid.kernels.tangent`."""
+    call, x, y, beta = PairCall(pairs, x.size(2)), x.contiguous(), y.contiguous(), beta.contiguous()
+    x_polar, y_polar = call.polar(x, beta), call.polar(y, beta)
+    sums, numbers = call.sums(x, x_polar, y, y_polar), call.numbers(2)
+    out, sizes = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1))
+    weight = weight if weight.stride(1) == 1 else weight.contiguous()
+    known = (sums, x_polar, y_polar, call.pairs, beta, weight)
+    call.by_pairs(tangent_numbers, *known, numbers, weight.stride(0), *sizes)
+    call.add_up(tangent_add, x, y, call.pairs, sums, numbers, out, *sizes)
+    return _held(out, x), sums, x_polar, y_polar
+
+
+def tangent_gradients(
+    grad: Tensor, x: Tensor, y: Tensor, beta: Tensor, weight: Tensor, pairs: Tensor, sums: Tensor, x_polar: Tensor,
+    y_polar: Tensor,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Gradients in x, y, β and the weights."""
+    call, x, y, beta = PairCall(pairs, x.size(2)), x.contiguous(), y.contiguous(), beta.contiguous()
+    grad, sizes = grad.contiguous(), (x.size(1), y.size(1))
+    weight = weight if weight.stride(1) == 1 else weight.contiguous()
+    numbers, product, shares = call.numbers(NUMBERS.value), call.numbers(1), call.shares()
+    to_weight = weight.new_empty(weight.shape)
+    own = (grad.double() * x.double()).sum(-1)
+    call.take_sums(entry_products, grad, y, call.pairs, product, *sizes)
+    known = (sums, x_polar, y_polar, call.pairs, beta, weight, own, product)
+    call.by_pairs(tangent_slopes, *known, numbers, to_weight, shares, weight.stride(0), *sizes)
+    frames = [torch.zeros_like(t, dtype=torch.float64) for t in (x, y)]
+    call.add_up(tangent_pull, x, y, grad, call.pairs, numbers, *frames, *sizes)
+    gradients = [torch.empty_like(t) for t in (x, y)]
+    for points, polar, frame, out in zip((x, y), (x_polar, y_polar), frames, gradients, strict=True):
+        _over_rows(to_coordinates, points, beta, points, polar, beta, frame, out)
+    return gradients[0], gradients[1], _held(shares.sum(1), beta), to_weight
