@@ -2,8 +2,8 @@
 
     python benchmarks/batch.py --device cuda --data-dir DATA --models lgcn,gcn,gat,hgcn --counts 1,64,256
 
-The same models are timed one by one as well: in the plain loop, and on a GPU also in the loop that plays recorded epochs
-(a few of them only, for each takes as long as the others).
+The same models are timed one by one as well, in the plain loop, and on a GPU also in the loop that plays recorded
+epochs: a few of them, for each takes as long as the others.
 """
 
 from __future__ import annotations

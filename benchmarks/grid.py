@@ -2,8 +2,8 @@
 
     python benchmarks/grid.py --device cuda --data-dir DATA
 
-LGCN on Cora at d = 16, DropConnect, the Lorentzian distance, at most 600 epochs: all settings to their end, and with the
-worse half stopped now and then, as `hyperboloid sweep` does. Twice, because the first run compiles kernels.
+LGCN on Cora at d = 16, DropConnect, the Lorentzian distance, at most 600 epochs: all settings to their end, and with
+the worse half stopped now and then, as `hyperboloid sweep` does. Twice, because the first run compiles kernels.
 """
 
 from __future__ import annotations

@@ -38,8 +38,10 @@ def test_the_grid_is_the_paper_s():
     assert all(s.dim == 8 and s.att_dropout == 0 and 0 in (s.dropout, s.drop_connect) for s in link)
     assert {s.drop_connect for s in link} == {s.dropout for s in link} == {k / 10 for k in range(8)}
     node = grid("hgcn", "node", "cora", dim=8)
-    assert len(node) == len(link)
-    assert {(s.att_dropout, s.drop_connect) for s in node if s.dropout == 0.6} == {(0.6, 0.3), (0.0, 0.0)}
+    assert len(node) == 3 * of_paper - 2 * 4 * 8
+    drops = {(s.att_dropout, s.drop_connect) for s in node if s.dropout == 0.6}
+    assert drops == {(0.6, 0.3), (0.3, 0.3), (0.0, 0.0)}
+    assert len(grid("gcn", "node", "cora", dim=8)) == len(link)  # it has no use for att_dropout
     both = grid("lgcn", "link", "cora", dim=8)
     assert len(both) == 2 * len(link)
     assert {s.distance for s in both} == {"intrinsic", "lorentz"}

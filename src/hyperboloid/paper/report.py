@@ -165,9 +165,9 @@ def _method(lines: Sequence[Line]) -> str:
         "more than the noise; how many do is said beside.",
         f"Protocol: the paper's grid of {len(LEARNING_RATES) * len(DROPOUTS) * len(PENALTIES)} settings, and in all "
         "ways what the paper leaves open (links: dropout on weights or on features, and both distances where a model "
-        "has two; nodes: dropout on features, or on features and neighbours and half of it on weights, and LGCN's "
-        "attention by the paper's formula and with the cap of the published code); one initialisation each, the worse "
-        f"half of them stopped at epochs {', '.join(map(str, RUNGS))}, but for what is still getting better; the best "
+        "has two; nodes: dropout on features alone, or half of it on weights too, and all or half of it on neighbours, "
+        "and LGCN's attention by the paper's formula and with the cap of the published code); one initialisation each, "
+        f"the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}, but for what is still getting better; the best "
         f"{FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses one; then "
         f"{usual.seeds} fresh initialisations of that one, and only now the test. At most {usual.epochs} epochs, "
         f"patience {usual.patience} after the first {usual.patience} epochs, {usual.dtype}, split seed {SPLIT} "

@@ -2,9 +2,9 @@
 
 The paper's grid has three numbers: a learning rate, one dropout probability p and an L2 penalty. What the paper leaves
 open is tried in all ways, and validation decides. That is where p applies: for links to weights (DropConnect) or to
-features; for nodes to features, or to features and neighbours and half of it to weights. For links it is also which
-squared distance decodes them, where a model has two (:attr:`Encoder.distances`); for nodes whether LGCN's attention has
-the paper's formula or that of the published code.
+features; for nodes to features alone, or half of it to weights too, and all of it or half of it to neighbours. For
+links it is also which squared distance decodes them, where a model has two (:attr:`Encoder.distances`); for nodes
+whether LGCN's attention has the paper's formula or that of the published code.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ ACTIVATION = {"link": "relu", "node": "elu"}
 #: Where p applies, and how much of it.
 PLACES: dict[str, tuple[dict[str, float], ...]] = {
     "link": ({"drop_connect": 1.0}, {"dropout": 1.0}),
-    "node": ({"dropout": 1.0, "att_dropout": 1.0, "drop_connect": 0.5}, {"dropout": 1.0}),
+    "node": (
+        {"dropout": 1.0, "att_dropout": 1.0, "drop_connect": 0.5},
+        {"dropout": 1.0, "att_dropout": 0.5, "drop_connect": 0.5},
+        {"dropout": 1.0},
+    ),
 }
 #: A search that must be short: learning rate, p (of features, not of weights) and penalty. A few settings at random may
 #: all be bad; these are corners among which the best ones found on the paper's graphs lie.
@@ -111,9 +115,9 @@ def grid(
         for way in _ways(model, task)
         for place in places
         for lr, p, penalty in itertools.product(*numbers)
-        for drops in [{name: share * p for name, share in place.items()}]
+        for drops in [{name: share * p for name, share in place.items() if name in line.load().takes()}]
     ]
-    found = list(dict.fromkeys(found))  # p = 0 is the same wherever it applies
+    found = list(dict.fromkeys(found))  # p = 0 is the same wherever it applies, and not every model drops neighbours
     random.Random(0).shuffle(found)
     return found[:tries]
 
