@@ -12,6 +12,7 @@ from hyperboloid.kernels import (
     pair_sqdist,
     tangent_aggregate,
     use_backend,
+    weighted_sum,
 )
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -29,6 +30,7 @@ def outputs_and_gradients(device, dtype, d):
     outputs = [
         lorentz_aggregate(u, adj, beta, alpha * weight),
         tangent_aggregate(u, u.roll(1, 0), adj, beta, weight),
+        weighted_sum(u, adj, weight),
         frechet_aggregate(u, adj, beta, weight),
         space.exp_at(u, u.roll(2, 0)),
         space.dist(u, u.roll(3, 0)),

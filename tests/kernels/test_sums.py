@@ -2,8 +2,9 @@
 
 import pytest
 import torch
+from torch.func import vmap
 
-from hyperboloid.kernels import Adjacency, row_sum
+from hyperboloid.kernels import Adjacency, row_sum, weighted_sum
 from hyperboloid.kernels.sums import sum_aggregate
 
 
@@ -23,3 +24,20 @@ def test_values_and_gradients_are_those_of_the_reference(adj, dtype):
     torch.testing.assert_close(found, expected)
     assert (found[6] == 0).all()
     torch.testing.assert_close(*(torch.autograd.grad(out, u, grad)[0] for out in (found, expected)))
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_weighted_sums_of_many_models_are_matrix_products(adj, dtype):
+    u = torch.randn(3, 5, 6, dtype=dtype, requires_grad=True)
+    weight = torch.rand(3, adj.row.numel(), dtype=dtype)
+    weight[:, ::3] = 0
+    weight.requires_grad_()
+    grad = torch.randn(3, 7, 6, dtype=dtype)
+    found = vmap(lambda u, w: weighted_sum(u, adj, w))(u, weight)
+    places = (torch.arange(3)[:, None], adj.row, adj.col)
+    expected = torch.zeros(3, 7, 5, dtype=dtype).index_put(places, weight, accumulate=True) @ u
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(found[1], weighted_sum(u[1], adj, weight[1]))
+    for ours, theirs in zip(*(torch.autograd.grad(out, (u, weight), grad) for out in (found, expected)), strict=True):
+        torch.testing.assert_close(ours, theirs)

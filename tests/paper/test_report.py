@@ -195,6 +195,7 @@ def test_other_graphs_splits_and_protocols_are_marked(written):
     assert "1 of the 2 measured cells were made by another protocol" in page
     assert "of 1 measured cells that can be compared, 1 agree" in page
     assert "| node usa d=8 lgcn | splits 0-9 | 55.0 ± 1.0 | 100 | 52.0 ± 1.0 | 51.6 ± 1.1 |" in page
+    assert "LGCN over splits 0-9: within one printed standard deviation of the paper or better in 1 of 1" in page
 
 
 def test_the_widest_search_counts():

@@ -8,6 +8,7 @@ from .dispatch import (
     pair_sqdist,
     tangent_aggregate,
     use_backend,
+    weighted_sum,
 )
 from .random import Key, dropout, fold, keep_mask, random_numbers, random_stream
 from .reference import row_normalize, row_softmax, row_sum
@@ -30,4 +31,5 @@ __all__ = [
     "row_sum",
     "tangent_aggregate",
     "use_backend",
+    "weighted_sum",
 ]

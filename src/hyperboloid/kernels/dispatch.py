@@ -22,6 +22,7 @@ from . import reference, tangent
 from .adjacency import Adjacency
 from .fused import fused_aggregate
 from .pairs import flat_squares, pair_squares
+from .sums import weighted_by_kernel
 
 Backend = Literal["reference", "cpu", "triton"]
 
@@ -188,6 +189,13 @@ def _is_fused(u: Tensor) -> bool:
     if u.dtype != torch.float32 or fast_backend(u) == "reference":
         return False
     return torch.compiler.is_compiling() or chosen_backend(u) != "reference"
+
+
+def weighted_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
+    """Σ_j w_ij u_j over every row's neighbours, ``(num_cols, d)`` to ``(num_rows, d)``, for weights ``(E,)``."""
+    if chosen_backend(u) == "triton" and u.dtype == torch.float32:
+        return weighted_by_kernel(u, adj, weight)
+    return reference.row_sum(weight.unsqueeze(-1) * u.index_select(0, adj.col), adj)
 
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:

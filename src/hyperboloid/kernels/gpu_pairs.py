@@ -218,6 +218,20 @@ def flat_pull(
     tl.atomic_add(grad_ptr + j[:, None] * D + c[None, :], -pull, inside, sem="relaxed")
 
 
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
+def entry_products(
+    g_ptr, y_ptr, pairs_ptr, out_ptr, rows, cols, count, pairs_step, side_step,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """g_i·v_j of entries ``(M, E)``."""
+    m = tl.program_id(1).to(tl.int64)
+    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
+    there = p < count
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    g, v = vectors(g_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
+    tl.store(out_ptr + m * count + p, tl.sum(g * v, 1), there)
+
+
 class PairCall:
     """What the kernels of one call share.
 

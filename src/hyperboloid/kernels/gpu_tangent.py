@@ -20,7 +20,7 @@ from torch import Tensor
 from .gpu import _held, _over_rows
 from .gpu_aggregate import vectors
 from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh
-from .gpu_pairs import SUMS, PairCall, ends
+from .gpu_pairs import SUMS, PairCall, ends, entry_products
 
 #: Numbers of an entry: of g, u, turn in what row i gets; of g, v, u, turn in what column j gets; o_u and o_v.
 NUMBERS = tl.constexpr(9)
@@ -94,20 +94,6 @@ def tangent_add(
     step = tl.load(numbers_ptr, there, 0.0)[:, None] * u + tl.load(numbers_ptr + count, there, 0.0)[:, None] * turn
     inside = there[:, None] & (c < D)[None, :]
     tl.atomic_add(out_ptr + m * rows * D + i[:, None] * D + c[None, :], step, inside, sem="relaxed")
-
-
-@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
-def entry_products(
-    g_ptr, y_ptr, pairs_ptr, out_ptr, rows, cols, count, pairs_step, side_step,
-    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
-    """g_i·v_j of entries ``(M, E)``."""
-    m = tl.program_id(1).to(tl.int64)
-    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
-    there = p < count
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
-    g, v = vectors(g_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
-    tl.store(out_ptr + m * count + p, tl.sum(g * v, 1), there)
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .adjacency import Adjacency
+from .fused import with_models
 
 with warnings.catch_warnings():  # torch announces once that its CSR layout may still change: here, where nobody listens
     warnings.simplefilter("ignore")
@@ -28,6 +29,38 @@ class _Sum(torch.autograd.Function):
         adj: Adjacency = ctx.adj
         colptr, row, _ = adj.transposed
         return _matrix(colptr, row, (adj.num_cols, adj.num_rows), grad) @ grad, None
+
+
+class _WeightedSum(torch.autograd.Function):
+    """Of models: columns ``(M, num_cols, d)``, weights ``(M, E)`` and entries ``(M, 2, E)``, on a GPU."""
+
+    @staticmethod
+    def forward(u: Tensor, weight: Tensor, pairs: Tensor, rows: int) -> tuple[Tensor]:
+        from .gpu_sums import weighted_sums
+
+        return (weighted_sums(u, weight, pairs, rows),)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs[:3])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        from .gpu_sums import weighted_gradients
+
+        return *weighted_gradients(grad, *ctx.saved_tensors), None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return with_models(_WeightedSum.apply, 3, info, in_dims, args)
+
+
+def weighted_by_kernel(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
+    """See :func:`hyperboloid.kernels.weighted_sum`, for float32 on a GPU."""
+    given = (u, weight.to(u.dtype), adj.ends)
+    out: Tensor = _WeightedSum.apply(*(t.unsqueeze(0) for t in given), adj.num_rows)[0]
+    return out.squeeze(0)
 
 
 def _matrix(start: Tensor, index: Tensor, size: tuple[int, int], like: Tensor) -> Tensor:

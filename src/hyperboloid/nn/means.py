@@ -17,8 +17,8 @@ from hyperboloid.kernels import (
     frechet_aggregate,
     lorentz_aggregate,
     row_normalize,
-    row_sum,
     tangent_aggregate,
+    weighted_sum,
 )
 
 Mean = Callable[[Tensor, Tensor, Adjacency, Tensor, Tensor], Tensor]
@@ -42,7 +42,7 @@ def tangent(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Ten
 
 def origin(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
     """exp_0(Σ_j w_ij log_0(x_j)): the mean in the tangent space of the origin, a plain average here."""
-    return row_sum(row_normalize(weight, adj).unsqueeze(-1) * u.index_select(0, adj.col), adj)
+    return weighted_sum(u, adj, row_normalize(weight, adj))
 
 
 MEANS: dict[str, Mean] = {f.__name__: f for f in (centroid, frechet, tangent, origin)}

@@ -168,8 +168,8 @@ def _method(lines: Sequence[Line]) -> str:
         "has two; nodes: dropout on features alone, or half of it on weights too, and all or half of it on neighbours, "
         "and LGCN's attention by the paper's formula and with the cap of the published code); one initialisation each, "
         f"the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}, but for what is still getting better; "
-        f"the best {FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses one; then "
-        f"{usual.seeds} fresh initialisations of that one, and only now the test. At most {usual.epochs} epochs, "
+        f"the best {FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses "
+        f"one; then {usual.seeds} fresh initialisations of it, and only now the test. At most {usual.epochs} epochs, "
         f"patience {usual.patience} after the first {usual.patience} epochs, {usual.dtype}, split seed {SPLIT} "
         "(Planetoid's public split for the nodes of Cora, Citeseer and Pubmed). Every model has the same search; the "
         f"shallow embeddings have only a learning rate, of which {len(SHALLOW_FACTORS)} values are tried.",
@@ -216,6 +216,8 @@ def _splits(everything: Sequence[Line], measured: Board) -> str:
         return "## Where the split decides\n\nNo cell has been measured on other splits."
     header = ["cell", "split", "measured there", "runs", f"split {SPLIT}", "printed"]
     text = f"Settings are those chosen on split {SPLIT}, but for the authors' masks, which have a search of their own."
+    for split in (split for split in others if split != MASKS):
+        text += f" LGCN over splits {split}: {_targets(measured_board(chosen_lines(everything, split)))}"
     return f"## Where the split decides\n\n{text}\n\n{table(header, rows)}"
 
 

@@ -1,0 +1,46 @@
+"""Triton kernels for weighted sums of neighbours, float32, that write no vector per entry.
+
+Rows and columns are added to by many entries at once, in no fixed order.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from .gpu_aggregate import vectors
+from .gpu_pairs import PairCall, ends, entry_products
+
+
+@triton.jit(do_not_specialize=["sources", "targets", "weight_step", "count", "pairs_step", "side_step"])
+def weighted_add(
+    u_ptr, weight_ptr, pairs_ptr, out_ptr, sources, targets, weight_step, count, pairs_step, side_step,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Add w u_j of entries (i, j) to ``(M, targets, D)``."""
+    m = tl.program_id(1).to(tl.int64)
+    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
+    there = p < count
+    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    u = vectors(u_ptr + m * sources * D, j, there, c, D)
+    w = tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
+    inside = there[:, None] & (w != 0)[:, None] & (c < D)[None, :]
+    place = out_ptr + m * targets * D + i[:, None] * D + c[None, :]
+    tl.atomic_add(place, (w[:, None] * u).to(tl.float32), inside, sem="relaxed")
+
+
+def weighted_sums(u: Tensor, weight: Tensor, pairs: Tensor, targets: int) -> Tensor:
+    """Σ_j w_ij u_j ``(M, targets, d)``; see :mod:`hyperboloid.kernels.sums`."""
+    call, weight = PairCall(pairs, u.size(2)), weight if weight.stride(1) == 1 else weight.contiguous()
+    out = u.new_zeros(call.models, targets, call.d)
+    call.add_up(weighted_add, u.contiguous(), weight, call.pairs, out, u.size(1), targets, weight.stride(0))
+    return out
+
+
+def weighted_gradients(grad: Tensor, u: Tensor, weight: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients in u and in the weights."""
+    call, sizes = PairCall(pairs, u.size(2)), (grad.size(1), u.size(1))
+    product = call.numbers(1).squeeze(1)
+    call.take_sums(entry_products, grad.contiguous(), u.contiguous(), call.pairs, product, *sizes)
+    return weighted_sums(grad, weight, pairs.flip(1), u.size(1)), product.to(weight.dtype)
