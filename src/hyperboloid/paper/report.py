@@ -170,7 +170,8 @@ def _method(lines: Sequence[Line]) -> str:
         f"the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}, but for what is still getting better; "
         f"the best {FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses "
         f"one; then {usual.seeds} fresh initialisations of it, and only now the test. At most {usual.epochs} epochs, "
-        f"patience {usual.patience} after the first {usual.patience} epochs, {usual.dtype}, split seed {SPLIT} "
+        f"patience {usual.patience} after the first {usual.patience} epochs, no activation after the last layer, "
+        f"{usual.dtype}, split seed {SPLIT} "
         "(Planetoid's public split for the nodes of Cora, Citeseer and Pubmed). Every model has the same search; the "
         f"shallow embeddings have only a learning rate, of which {len(SHALLOW_FACTORS)} values are tried.",
         f"{narrow} of the {len(lines)} measured cells were made by another protocol: a part of the grid, or an earlier "
