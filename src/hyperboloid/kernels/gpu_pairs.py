@@ -36,10 +36,13 @@ LARGEST_SQUARE = tl.constexpr(1e30)
 
 
 @triton.jit
-def ends(pairs_ptr, p, there, pairs_step, side_step, m):
-    """The nodes of pairs."""
+def these(pairs_ptr, count, pairs_step, side_step, BLOCK_P: tl.constexpr):
+    """A program's model, its pairs, which of them there are, and their two ends."""
+    m = tl.program_id(1).to(tl.int64)
+    p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
+    there = p < count
     pairs_ptr += m * pairs_step
-    return tl.load(pairs_ptr + p, there, 0), tl.load(pairs_ptr + side_step + p, there, 0)
+    return m, p, there, tl.load(pairs_ptr + p, there, 0), tl.load(pairs_ptr + side_step + p, there, 0)
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
@@ -48,10 +51,8 @@ def pair_sums(
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Sums over the coordinates of pairs of x ``(M, rows, D)`` and y ``(M, cols, D)``: ``(M, SUMS, P)``."""
-    m = tl.program_id(1).to(tl.int64)
-    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
-    there = p < count
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    c = tl.arange(0, BLOCK_D)
     u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
     n_u = tl.load(x_polar_ptr + 4 * (m * rows + i) + 3, there, 0.0)
     n_v = tl.load(y_polar_ptr + 4 * (m * cols + j) + 3, there, 0.0)
@@ -72,9 +73,8 @@ def pair_sums(
 
 
 @triton.jit
-def _legs(sums_ptr, polar_ptr, pairs_ptr, beta_ptr, p, there, nodes, count, pairs_step, side_step, m):
+def _legs(sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count):
     """‖u‖, sinh r_u, ‖v‖, sinh r_v, ‖u‖ − ‖v‖, ‖û − v̂‖², √β, a and t² of pairs."""
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
     mine, its = polar_ptr + 4 * (m * nodes + i), polar_ptr + 4 * (m * nodes + j)
     n_u, s_u = tl.load(mine + 3, there, 0.0), tl.load(mine + 1, there, 0.0)
     n_v, s_v = tl.load(its + 3, there, 0.0), tl.load(its + 1, there, 0.0)
@@ -90,13 +90,9 @@ def pair_values(
     LORENTZ: tl.constexpr, BLOCK_P: tl.constexpr,
 ):  # fmt: skip
     """d_L² of pairs if ``LORENTZ``, else d_H²."""
-    m = tl.program_id(1).to(tl.int64)
-    p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
-    there = p < count
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     sums_ptr += m * SUMS * count
-    _n, _s, _nv, _sv, _d, _t, root, a, tt = _legs(
-        sums_ptr, polar_ptr, pairs_ptr, beta_ptr, p, there, nodes, count, pairs_step, side_step, m
-    )
+    _n, _s, _nv, _sv, _d, _t, root, a, tt = _legs(sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count)
     square = a * a + tt
     if not LORENTZ:
         arc = 2 * root * asinh(tl.sqrt(square) / (2 * root))
@@ -122,13 +118,9 @@ def pair_slopes(
     LORENTZ: tl.constexpr, BLOCK_P: tl.constexpr,
 ):  # fmt: skip
     """Numbers for :func:`pair_pull` ``(M, NUMBERS, P)``, and shares of the gradient in β by program."""
-    m = tl.program_id(1).to(tl.int64)
-    p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
-    there = p < count
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     sums_ptr += m * SUMS * count
-    n_u, s_u, n_v, s_v, d_n, turned, root, a, tt = _legs(
-        sums_ptr, polar_ptr, pairs_ptr, beta_ptr, p, there, nodes, count, pairs_step, side_step, m
-    )
+    n_u, s_u, n_v, s_v, d_n, turned, root, a, tt = _legs(sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count)
     square = a * a + tt
     scale = tl.load(grad_ptr + m * count + p, there, 0.0).to(tl.float64)
     bent = tl.zeros_like(scale)  # the part of the gradient in β that does not come by way of d_L
@@ -166,10 +158,8 @@ def pair_pull(
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add the gradients of pairs to those of their nodes ``(M, N, D)``."""
-    m = tl.program_id(1).to(tl.int64)
-    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
-    there = p < count
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    c = tl.arange(0, BLOCK_D)
     u, v = vectors(z_ptr + m * nodes * D, i, there, c, D), vectors(z_ptr + m * nodes * D, j, there, c, D)
     numbers_ptr += m * NUMBERS * count + p
     of_u = tl.load(numbers_ptr + 4 * count, there, 0.0)[:, None]
@@ -191,10 +181,8 @@ def flat_squares(
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """‖u − v‖² of pairs ``(M, P)``."""
-    m = tl.program_id(1).to(tl.int64)
-    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
-    there = p < count
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    c = tl.arange(0, BLOCK_D)
     delta = vectors(z_ptr + m * nodes * D, i, there, c, D) - vectors(z_ptr + m * nodes * D, j, there, c, D)
     tl.store(out_ptr + m * count + p, tl.sum(delta * delta, 1), there)
 
@@ -205,10 +193,8 @@ def flat_pull(
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add ±2 scale (u − v) of pairs to their nodes ``(M, N, D)``."""
-    m = tl.program_id(1).to(tl.int64)
-    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
-    there = p < count
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    c = tl.arange(0, BLOCK_D)
     delta = vectors(z_ptr + m * nodes * D, i, there, c, D) - vectors(z_ptr + m * nodes * D, j, there, c, D)
     scale = 2 * tl.load(scale_ptr + m * count + p, there, 0.0)
     pull = (scale[:, None] * delta).to(tl.float32)
@@ -224,10 +210,8 @@ def entry_products(
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """g_i·v_j of entries ``(M, E)``."""
-    m = tl.program_id(1).to(tl.int64)
-    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
-    there = p < count
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    c = tl.arange(0, BLOCK_D)
     g, v = vectors(g_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
     tl.store(out_ptr + m * count + p, tl.sum(g * v, 1), there)
 

@@ -10,7 +10,7 @@ import triton.language as tl
 from torch import Tensor
 
 from .gpu_aggregate import vectors
-from .gpu_pairs import PairCall, ends, entry_products
+from .gpu_pairs import PairCall, entry_products, these
 
 
 @triton.jit(do_not_specialize=["sources", "targets", "weight_step", "count", "pairs_step", "side_step"])
@@ -19,10 +19,8 @@ def weighted_add(
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add w u_j of entries (i, j) to ``(M, targets, D)``."""
-    m = tl.program_id(1).to(tl.int64)
-    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
-    there = p < count
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    c = tl.arange(0, BLOCK_D)
     u = vectors(u_ptr + m * sources * D, j, there, c, D)
     w = tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
     inside = there[:, None] & (w != 0)[:, None] & (c < D)[None, :]

@@ -20,7 +20,7 @@ from torch import Tensor
 from .gpu import _held, _over_rows
 from .gpu_aggregate import vectors
 from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh
-from .gpu_pairs import SUMS, PairCall, ends, entry_products
+from .gpu_pairs import SUMS, PairCall, entry_products, these
 
 #: Numbers of an entry: of g, u, turn in what row i gets; of g, v, u, turn in what column j gets; o_u and o_v.
 NUMBERS = tl.constexpr(9)
@@ -37,11 +37,8 @@ def _half(d_n, turned, s_u, s_v, dot, n_u, longer, shrink, root):
 
 
 @triton.jit
-def _logarithm(
-    sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, p, there, rows, cols, count, pairs_step, side_step, m
-):
+def _logarithm(sums_ptr, x_polar_ptr, y_polar_ptr, beta_ptr, m, p, there, i, j, rows, cols, count):
     """What is known of entries: lengths, products, θ, θ/sinh θ, α, γ, α', γ' and √β."""
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
     mine, its = x_polar_ptr + 4 * (m * rows + i), y_polar_ptr + 4 * (m * cols + j)
     n_u, s_u = tl.load(mine + 3, there, 0.0), tl.load(mine + 1, there, 0.0)
     n_v, s_v = tl.load(its + 3, there, 0.0), tl.load(its + 1, there, 0.0)
@@ -56,7 +53,7 @@ def _logarithm(
     longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
     a, c = _half(d_n, turned, s_u, s_v, dot_u, n_u, longer, shrink, root)
     its_a, its_c = _half(-d_n, turned, s_v, s_u, -dot_v, n_v, longer, shrink, root)
-    return i, n_u, n_v, dot_u, dot_v, turned * longer * longer, theta, shrink, a, c, its_a, its_c, root
+    return n_u, n_v, dot_u, dot_v, turned * longer * longer, theta, shrink, a, c, its_a, its_c, root
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
@@ -65,11 +62,9 @@ def tangent_numbers(
     pairs_step, side_step, BLOCK_P: tl.constexpr,
 ):  # fmt: skip
     """w √β α and w √β γ of entries ``(M, 2, E)``."""
-    m = tl.program_id(1).to(tl.int64)
-    p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
-    there = p < count
-    _i, _n, _v, _du, _dv, _t, _theta, _s, a, c, _a, _c, root = _logarithm(
-        sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, p, there, rows, cols, count, pairs_step, side_step, m
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    _n, _v, _du, _dv, _t, _theta, _s, a, c, _a, _c, root = _logarithm(
+        sums_ptr, x_polar_ptr, y_polar_ptr, beta_ptr, m, p, there, i, j, rows, cols, count
     )
     w = root * tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
     tl.store(numbers_ptr + m * 2 * count + p, w * a, there)
@@ -82,10 +77,8 @@ def tangent_add(
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add the logarithms of entries to their rows ``(M, rows, D)``."""
-    m = tl.program_id(1).to(tl.int64)
-    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
-    there = p < count
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    c = tl.arange(0, BLOCK_D)
     u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
     of_u = tl.load(sums_ptr + (m * SUMS + 4) * count + p, there, 0.0)[:, None]
     of_v = tl.load(sums_ptr + (m * SUMS + 5) * count + p, there, 0.0)[:, None]
@@ -105,11 +98,9 @@ def tangent_slopes(
 
     ``own`` is g_i·u_i of rows, ``product`` g_i·v_j of entries.
     """
-    m = tl.program_id(1).to(tl.int64)
-    p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
-    there = p < count
-    i, n_u, n_v, dot_u, dot_v, turn2, theta, shrink, a, c, its_a, its_c, root = _logarithm(
-        sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, p, there, rows, cols, count, pairs_step, side_step, m
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    n_u, n_v, dot_u, dot_v, turn2, theta, shrink, a, c, its_a, its_c, root = _logarithm(
+        sums_ptr, x_polar_ptr, y_polar_ptr, beta_ptr, m, p, there, i, j, rows, cols, count
     )
     sums_ptr += m * SUMS * count + p
     of_u, of_v = tl.load(sums_ptr + 4 * count, there, 0.0), tl.load(sums_ptr + 5 * count, there, 0.0)
@@ -164,10 +155,8 @@ def tangent_pull(
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add the gradients of entries, in the frames at their points, to their rows and columns."""
-    m = tl.program_id(1).to(tl.int64)
-    p, c = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P), tl.arange(0, BLOCK_D)
-    there = p < count
-    i, j = ends(pairs_ptr, p, there, pairs_step, side_step, m)
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    c = tl.arange(0, BLOCK_D)
     u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
     g = vectors(g_ptr + m * rows * D, i, there, c, D)
     numbers_ptr += m * NUMBERS * count + p
