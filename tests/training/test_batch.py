@@ -123,6 +123,35 @@ def test_patience_is_each_model_s_own():
     assert len(ended) > 1
 
 
+def test_models_that_are_done_may_stay_where_leaving_does_not_pay(monkeypatch):
+    runs = [(dataclasses.replace(s, patience=6, epochs=200), seed) for s, seed in RUNS]
+    the_task = task_of(load_graph("karate"), "link")
+    left = []
+    keep = Batch.keep
+    monkeypatch.setattr(Batch, "keep", lambda batch, indices: (left.append(len(indices)), keep(batch, indices)))
+    found = {}
+    for pays in (True, False):
+        monkeypatch.setattr(many._Pace, "pays", lambda *_, pays=pays: pays)
+        found[pays] = train_many("gcn", lambda _: the_task, runs, test=True), list(left)
+        left.clear()
+    assert found[True][1]
+    assert not found[False][1]
+    for one, other in zip(found[True][0], found[False][0], strict=True):
+        assert (one.outcome.best_epoch, one.outcome.epochs) == (other.outcome.best_epoch, other.outcome.epochs)
+        assert one.test == pytest.approx(other.test, abs=1e-12)
+
+
+def test_leaving_pays_where_epochs_take_long(monkeypatch):
+    now = iter([0.0, 12.5, 12.5, 15.0, 15.0, 17.5, 17.5])  # ten seconds to start, then a tenth of a second an epoch
+    monkeypatch.setattr(many.time, "monotonic", lambda: next(now))
+    pace = many._Pace()
+    assert pace.pays(0.5, 100)  # nothing is known yet
+    for epoch in (25, 50, 75):
+        pace.look(epoch)
+    assert pace.pays(0.5, 201)
+    assert not pace.pays(0.5, 199)
+
+
 def test_a_model_that_diverges_takes_no_other_with_it():
     runs = [RUNS[0], (dataclasses.replace(BASE, lr=99.0), 1)]
     the_task = task_of(load_graph("karate"), "node", dtype=torch.float32)

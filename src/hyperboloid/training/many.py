@@ -24,7 +24,8 @@ from .one_by_one import OneByOne
 from .settings import Settings
 from .tasks import Task
 
-#: Every so many epochs the models that are out of patience are counted, and dropped when they are half of the batch.
+#: Every so many epochs the models that are out of patience are counted, and dropped when they are half of the batch and
+#: it pays.
 LOOK_EVERY = 25
 #: With halving, the better half of a batch goes on at each of these epochs, and whatever is still getting better, which
 #: had its best score in the last tenth of them: models with much dropout are slow, and may be the best in the end.
@@ -131,6 +132,36 @@ class _How:
     save: Callable[[list[Trial]], None] | None
 
 
+class _Pace:
+    """How long a batch takes for an epoch, and to get going again: on a GPU it has to be recorded anew.
+
+    Times decide only what is computed in vain; what comes out does not depend on them.
+    """
+
+    def __init__(self) -> None:
+        self._epoch, self._at = 0, time.monotonic()
+        self._first: tuple[float, int] | None = None  # seconds and epochs of the first look, which had the start in it
+        self._each = self._start = 0.0
+
+    def look(self, epoch: int) -> None:
+        """Some epochs have passed since the last look."""
+        seconds, epochs = time.monotonic() - self._at, epoch - self._epoch
+        if self._first is None:
+            self._first = seconds, epochs
+        else:
+            self._each = seconds / epochs
+            self._start = max(0.0, self._first[0] - self._first[1] * self._each)
+        self._epoch, self._at = epoch, time.monotonic()
+
+    def start_again(self) -> None:
+        """Models have left."""
+        self._at, self._first = time.monotonic(), None
+
+    def pays(self, share: float, ahead: int) -> bool:
+        """Whether to start again without a share of the models, if as many epochs as ``ahead`` are to come."""
+        return share * self._each * ahead >= self._start
+
+
 def _told(watch: Watcher, finished: int, total: int) -> Tell:
     return lambda alive, epoch, best: watch(alive, epoch, best, finished, total)
 
@@ -168,7 +199,9 @@ def _train_batch(
         place[:] = [place[i] for i in stay]
         if stay and indices:
             batch.keep(stay)
+            pace.start_again()
 
+    pace = _Pace()
     while place:
         batch.step()
         rung = how.halving and batch.epoch in RUNGS
@@ -177,16 +210,17 @@ def _train_batch(
         if not rung and not last and batch.epoch % LOOK_EVERY and not cut:
             continue
         outcomes = batch.outcomes
-        if tell is not None:
-            tell(len(place), batch.epoch, max(o.val for o in outcomes))
+        pace.look(batch.epoch)
         done = [i for i, o in enumerate(outcomes) if o.done]
+        if tell is not None:
+            tell(len(place) - len(done), batch.epoch, max(o.val for o in outcomes))
         if cut or len(done) == len(place):
             leave(range(len(place)), cut)
         elif rung and len(place) > 1:
             by_score = sorted(range(len(place)), key=lambda i: (outcomes[i].val, -outcomes[i].val_loss))
             worse = (i for i in by_score[: len(place) // 2] if outcomes[i].best_epoch <= RISING * batch.epoch)
             leave(sorted({*done, *worse}))
-        elif len(done) >= len(place) / 2:
+        elif len(done) >= len(place) / 2 and pace.pays(len(done) / len(place), runs[0][0].patience):
             leave(done)
     trials = [found[i] for i in range(len(runs))]
     if how.save is not None and how.halving:
