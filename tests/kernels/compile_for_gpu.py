@@ -1,0 +1,91 @@
+"""Compile every Triton kernel for an H200, without one: run by `test_compile.py`, in a process of its own.
+
+Launches compile their kernel for the arguments they have and do nothing else, so results are never looked at.
+"""
+
+import torch
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+from triton.runtime import JITFunction
+
+TARGET = GPUTarget("cuda", 90, 32)
+TYPES = {
+    torch.float32: "fp32",
+    torch.float64: "fp64",
+    torch.int32: "i32",
+    torch.int64: "i64",
+    torch.uint8: "u8",
+    torch.bool: "i1",
+}
+compiled = {}
+
+
+def type_of(value):
+    """What Triton calls an argument's type."""
+    if isinstance(value, torch.Tensor):
+        return f"*{TYPES[value.dtype]}"
+    if isinstance(value, float):
+        return "fp32"
+    return "i32" if abs(value) < 2**31 else "i64"
+
+
+def compile_only(kernel, *args, grid, warmup, **options):
+    """Takes the place of a launch."""
+    given = dict(zip(kernel.arg_names, args, strict=False))
+    given |= {name: options.pop(name) for name in kernel.arg_names if name in options}
+    signature, constants = {}, {}
+    for place, parameter in enumerate(kernel.params):
+        value = given.get(parameter.name, parameter.default)
+        if parameter.is_constexpr:
+            constants[(place,)] = value
+        signature[parameter.name] = "constexpr" if parameter.is_constexpr else type_of(value)
+    key = (kernel.__name__, *signature.values(), *map(str, constants.values()))
+    if key not in compiled:
+        source = ASTSource(kernel, signature, constexprs=constants)
+        compiled[key] = triton.compile(source, target=TARGET, options=options).asm["ptx"]
+
+
+JITFunction.run = compile_only
+
+from hyperboloid.kernels import (  # noqa: E402
+    Adjacency,
+    gpu,
+    gpu_non_edges,
+    gpu_pairs,
+    gpu_random,
+    gpu_sums,
+    gpu_tangent,
+    gpu_training,
+)
+
+M, N, P, D = 2, 3000, 20, 24  # the width is no power of two, so that there are masks
+star = torch.stack([torch.arange(N), torch.zeros(N, dtype=torch.long)])  # its hub is in several pieces
+adj = Adjacency.from_edges(*torch.cat([star, star[:, 1:].flip(0)], 1), (N, N), self_loops=True)
+E = adj.row.numel()
+z, beta, weight, keep = torch.randn(M, N, D), torch.ones(M), torch.rand(M, E), torch.rand(M, E) > 0.5
+pairs, entries = star[:, :P].expand(M, 2, P), adj.ends.expand(M, 2, E)
+
+for lorentz in (True, False):
+    squares, *needed = gpu_pairs.pair_squares(z, pairs, beta, lorentz)
+    gpu_pairs.pair_gradients(squares, z, pairs, beta, lorentz, *needed)
+gpu_pairs.flat_pair_gradients(gpu_pairs.flat_pair_squares(z, pairs), z, pairs)
+sums, *needed = gpu_tangent.tangent_sums(z, z, beta, weight, entries)
+gpu_tangent.tangent_gradients(sums, z, z, beta, weight, entries, *needed)
+gpu_sums.weighted_gradients(gpu_sums.weighted_sums(z, weight, entries, N), z, weight, entries)
+for operation in gpu.ROWS.values():
+    values = operation.values(z, z, beta.view(M, 1))
+    operation.gradients(z, z, beta.view(M, 1), values)
+for query, key, given, kept in ((None, z, weight, keep), (z, z, None, None), (None, None, weight, None)):
+    out, *needed = gpu.aggregate(z, query, key, beta, given, kept, adj.index, 50.0)
+    arguments = (out, z, query, key, beta, given, kept, adj.index, 50.0, needed, given is not None)
+    gpu.aggregate_backward(*arguments)
+step, record = torch.ones((), dtype=torch.int32), torch.zeros(M, dtype=torch.float64)
+state = torch.randn(M, 30)
+gpu_training.adam_(*(state.clone() for _ in range(4)), torch.ones(30), beta, beta, step, (0.9, 0.999), 1e-8)
+gpu_training.judge(record, beta, record.clone(), beta.clone(), torch.zeros(M, dtype=torch.int32), step, 20, 5)
+random_key = gpu_random.fold(step, 3)
+gpu_random.keep_mask(random_key, 4, torch.tensor(0.5), P)
+gpu_random.dropout(z[0], random_key, 4, torch.tensor(0.5))
+gpu_non_edges.random_non_edges(random_key, P, torch.arange(N), 10**6)
+print("\n".join(sorted({key[0] for key in compiled})))
