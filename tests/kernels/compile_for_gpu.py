@@ -64,15 +64,15 @@ star = torch.stack([torch.arange(N), torch.zeros(N, dtype=torch.long)])  # its h
 adj = Adjacency.from_edges(*torch.cat([star, star[:, 1:].flip(0)], 1), (N, N), self_loops=True)
 E = adj.row.numel()
 z, beta, weight, keep = torch.randn(M, N, D), torch.ones(M), torch.rand(M, E), torch.rand(M, E) > 0.5
-pairs, entries = star[:, :P].expand(M, 2, P), adj.ends.expand(M, 2, E)
+pairs = star[:, :P].expand(M, 2, P)
 
 for lorentz in (True, False):
     squares, *needed = gpu_pairs.pair_squares(z, pairs, beta, lorentz)
     gpu_pairs.pair_gradients(squares, z, pairs, beta, lorentz, *needed)
 gpu_pairs.flat_pair_gradients(gpu_pairs.flat_pair_squares(z, pairs), z, pairs)
-sums, *needed = gpu_tangent.tangent_sums(z, z, beta, weight, entries)
-gpu_tangent.tangent_gradients(sums, z, z, beta, weight, entries, *needed)
-gpu_sums.weighted_gradients(gpu_sums.weighted_sums(z, weight, entries, N), z, weight, entries)
+sums, *needed = gpu_tangent.tangent_sums(z, z, beta, weight, adj)
+gpu_tangent.tangent_gradients(sums, z, z, beta, weight, adj, *needed)
+gpu_sums.weighted_gradients(gpu_sums.weighted_sums(z, weight, adj.ends, N), z, weight, adj)
 for operation in gpu.ROWS.values():
     values = operation.values(z, z, beta.view(M, 1))
     operation.gradients(z, z, beta.view(M, 1), values)

@@ -171,6 +171,13 @@ def with_models(function: Any, count: int, info: Any, in_dims: Any, args: Any) -
     return tuple(t.unsqueeze(1) for t in outputs), (0,) * len(outputs)
 
 
+def keep_for_gradient(ctx: Any, tensors: Any, output: Any) -> None:
+    """Save tensors and all outputs but the first, which alone is differentiable."""
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)  # no zeros for what is not differentiable
+    ctx.save_for_backward(*tensors, *output[1:])
+
+
 @aggregate.register_vmap
 def _(info: Any, in_dims: Any, *args: Any) -> Any:
     return with_models(aggregate, 6, info, in_dims, args)
@@ -185,9 +192,7 @@ class _Aggregate(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         *tensors, ctx.adj, ctx.cap = inputs
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)  # no zeros for what is not differentiable
-        ctx.save_for_backward(*tensors, *output[1:])
+        keep_for_gradient(ctx, tensors, output)
 
     @staticmethod
     @once_differentiable

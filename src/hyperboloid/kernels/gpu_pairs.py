@@ -27,8 +27,8 @@ from .gpu_math import TINY, asinh, clip, excess, hold, sinh
 
 #: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v, o_u, o_v and u·v.
 SUMS = tl.constexpr(7)
-#: Numbers of a pair: R_u, S_u, R_v, S_v, o_u, o_v.
-NUMBERS = tl.constexpr(6)
+#: Numbers of a pair: R_u, S_u, R_v, S_v.
+NUMBERS = tl.constexpr(4)
 #: Pairs that one program takes where there are no coordinates.
 TAKEN = 256
 #: Larger squares count as this one, with gradient 0.
@@ -70,6 +70,15 @@ def pair_sums(
     tl.store(sums_ptr + 4 * count, of_u, there)
     tl.store(sums_ptr + 5 * count, of_v, there)
     tl.store(sums_ptr + 6 * count, tl.sum(u * v, 1), there)
+
+
+@triton.jit
+def turned_pair(x_ptr, y_ptr, sums_ptr, m, p, there, i, j, rows, cols, count, c, D: tl.constexpr):
+    """u, v and turn of pairs ``(P, D)``, from what :func:`pair_sums` has found."""
+    u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
+    of_u = tl.load(sums_ptr + (m * SUMS + 4) * count + p, there, 0.0)[:, None]
+    of_v = tl.load(sums_ptr + (m * SUMS + 5) * count + p, there, 0.0)[:, None]
+    return u, v, (u - v) - (of_u * u + of_v * v)
 
 
 @triton.jit
@@ -147,24 +156,19 @@ def pair_slopes(
     tl.store(numbers_ptr + count, hold(across_u), there)
     tl.store(numbers_ptr + 2 * count, hold(of_v), there)
     tl.store(numbers_ptr + 3 * count, hold(-across_v), there)
-    tl.store(numbers_ptr + 4 * count, tl.load(sums_ptr + 4 * count + p, there, 0.0), there)
-    tl.store(numbers_ptr + 5 * count, tl.load(sums_ptr + 5 * count + p, there, 0.0), there)
     tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
 
 
 @triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
 def pair_pull(
-    z_ptr, pairs_ptr, numbers_ptr, grad_ptr, nodes, count, pairs_step, side_step,
+    z_ptr, pairs_ptr, sums_ptr, numbers_ptr, grad_ptr, nodes, count, pairs_step, side_step,
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add the gradients of pairs to those of their nodes ``(M, N, D)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     c = tl.arange(0, BLOCK_D)
-    u, v = vectors(z_ptr + m * nodes * D, i, there, c, D), vectors(z_ptr + m * nodes * D, j, there, c, D)
+    u, v, turn = turned_pair(z_ptr, z_ptr, sums_ptr, m, p, there, i, j, nodes, nodes, count, c, D)
     numbers_ptr += m * NUMBERS * count + p
-    of_u = tl.load(numbers_ptr + 4 * count, there, 0.0)[:, None]
-    of_v = tl.load(numbers_ptr + 5 * count, there, 0.0)[:, None]
-    turn = (u - v) - (of_u * u + of_v * v)
     to_u = tl.load(numbers_ptr, there, 0.0)[:, None] * u
     to_u += tl.load(numbers_ptr + count, there, 0.0)[:, None] * turn
     to_v = tl.load(numbers_ptr + 2 * count, there, 0.0)[:, None] * v
@@ -270,6 +274,12 @@ class PairCall:
         return torch.zeros(self.models, self.programs(TAKEN)[0], dtype=torch.float64, device=self.pairs.device)
 
 
+def entry_call(ends: Tensor, weight: Tensor, d: int) -> tuple[PairCall, Tensor]:
+    """The call for a graph's entries ``(2, E)``, shared by all models, and their weights ``(M, E)`` with dense rows."""
+    weight = weight if weight.stride(1) == 1 else weight.contiguous()
+    return PairCall(ends.expand(weight.size(0), *ends.shape), d), weight
+
+
 def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Squares ``(M, P)``, and what the gradient needs; see :mod:`hyperboloid.kernels.pairs`."""
     call, z, beta = PairCall(pairs, z.size(2)), z.contiguous(), beta.contiguous()
@@ -287,7 +297,7 @@ def pair_gradients(
     numbers, shares, out = call.numbers(NUMBERS.value), call.shares(), torch.zeros_like(z)
     given = (sums, polar, call.pairs, beta, grad.contiguous(), numbers, shares, z.size(1))
     call.by_pairs(pair_slopes, *given, LORENTZ=lorentz)
-    call.add_up(pair_pull, z, call.pairs, numbers, out, z.size(1))
+    call.add_up(pair_pull, z, call.pairs, sums, numbers, out, z.size(1))
     return out, _held(shares.sum(1), beta)
 
 

@@ -9,8 +9,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from .adjacency import Adjacency
 from .gpu_aggregate import vectors
-from .gpu_pairs import PairCall, entry_products, these
+from .gpu_pairs import entry_call, entry_products, these
 
 
 @triton.jit(do_not_specialize=["sources", "targets", "weight_step", "count", "pairs_step", "side_step"])
@@ -28,17 +29,17 @@ def weighted_add(
     tl.atomic_add(place, (w[:, None] * u).to(tl.float32), inside, sem="relaxed")
 
 
-def weighted_sums(u: Tensor, weight: Tensor, pairs: Tensor, targets: int) -> Tensor:
-    """Σ_j w_ij u_j ``(M, targets, d)``; see :mod:`hyperboloid.kernels.sums`."""
-    call, weight = PairCall(pairs, u.size(2)), weight if weight.stride(1) == 1 else weight.contiguous()
+def weighted_sums(u: Tensor, weight: Tensor, ends: Tensor, targets: int) -> Tensor:
+    """Σ_j w_ij u_j ``(M, targets, d)`` over entries (i, j) ``(2, E)``; see :mod:`hyperboloid.kernels.sums`."""
+    call, weight = entry_call(ends, weight, u.size(2))
     out = u.new_zeros(call.models, targets, call.d)
     call.add_up(weighted_add, u.contiguous(), weight, call.pairs, out, u.size(1), targets, weight.stride(0))
     return out
 
 
-def weighted_gradients(grad: Tensor, u: Tensor, weight: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
+def weighted_gradients(grad: Tensor, u: Tensor, weight: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
     """Gradients in u and in the weights."""
-    call, sizes = PairCall(pairs, u.size(2)), (grad.size(1), u.size(1))
+    call, weight = entry_call(adj.ends, weight, u.size(2))
     product = call.numbers(1).squeeze(1)
-    call.take_sums(entry_products, grad.contiguous(), u.contiguous(), call.pairs, product, *sizes)
-    return weighted_sums(grad, weight, pairs.flip(1), u.size(1)), product.to(weight.dtype)
+    call.take_sums(entry_products, grad.contiguous(), u.contiguous(), call.pairs, product, grad.size(1), u.size(1))
+    return weighted_sums(grad, weight, adj.edge_index, u.size(1)), product.to(weight.dtype)

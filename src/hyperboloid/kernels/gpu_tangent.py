@@ -17,13 +17,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from .adjacency import Adjacency
 from .gpu import _held, _over_rows
 from .gpu_aggregate import vectors
 from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh
-from .gpu_pairs import SUMS, PairCall, entry_products, these
+from .gpu_pairs import SUMS, entry_call, entry_products, these, turned_pair
 
-#: Numbers of an entry: of g, u, turn in what row i gets; of g, v, u, turn in what column j gets; o_u and o_v.
-NUMBERS = tl.constexpr(9)
+#: Numbers of an entry: of g, u, turn in what row i gets; of g, v, u, turn in what column j gets.
+NUMBERS = tl.constexpr(7)
 #: Closer points coincide.
 CLOSE = tl.constexpr(1e-8)
 
@@ -79,10 +80,7 @@ def tangent_add(
     """Add the logarithms of entries to their rows ``(M, rows, D)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     c = tl.arange(0, BLOCK_D)
-    u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
-    of_u = tl.load(sums_ptr + (m * SUMS + 4) * count + p, there, 0.0)[:, None]
-    of_v = tl.load(sums_ptr + (m * SUMS + 5) * count + p, there, 0.0)[:, None]
-    turn = (u - v) - (of_u * u + of_v * v)
+    u, _v, turn = turned_pair(x_ptr, y_ptr, sums_ptr, m, p, there, i, j, rows, cols, count, c, D)
     numbers_ptr += m * 2 * count + p
     step = tl.load(numbers_ptr, there, 0.0)[:, None] * u + tl.load(numbers_ptr + count, there, 0.0)[:, None] * turn
     inside = there[:, None] & (c < D)[None, :]
@@ -141,8 +139,6 @@ def tangent_slopes(
     tl.store(numbers_ptr + 4 * count, w * its_b * its_a, there)
     tl.store(numbers_ptr + 5 * count, w * its_t * a, there)
     tl.store(numbers_ptr + 6 * count, w * (its_t * c - its_b * its_c), there)
-    tl.store(numbers_ptr + 7 * count, of_u, there)
-    tl.store(numbers_ptr + 8 * count, of_v, there)
     # T/√β depends on u/√β and v/√β alone
     moved = of_g * gu + of_t * t_u + its_g * gv + its_t * t_v + its_b * b_v
     share = tl.where(there, w * (root * g_t - moved), 0.0) / (2 * root * root)
@@ -151,18 +147,15 @@ def tangent_slopes(
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
 def tangent_pull(
-    x_ptr, y_ptr, g_ptr, pairs_ptr, numbers_ptr, to_x_ptr, to_y_ptr, rows, cols, count, pairs_step, side_step,
+    x_ptr, y_ptr, g_ptr, pairs_ptr, sums_ptr, numbers_ptr, to_x_ptr, to_y_ptr, rows, cols, count, pairs_step, side_step,
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add the gradients of entries, in the frames at their points, to their rows and columns."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     c = tl.arange(0, BLOCK_D)
-    u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
+    u, v, turn = turned_pair(x_ptr, y_ptr, sums_ptr, m, p, there, i, j, rows, cols, count, c, D)
     g = vectors(g_ptr + m * rows * D, i, there, c, D)
     numbers_ptr += m * NUMBERS * count + p
-    of_u = tl.load(numbers_ptr + 7 * count, there, 0.0)[:, None]
-    of_v = tl.load(numbers_ptr + 8 * count, there, 0.0)[:, None]
-    turn = (u - v) - (of_u * u + of_v * v)
     to_x = tl.load(numbers_ptr, there, 0.0)[:, None] * g + tl.load(numbers_ptr + count, there, 0.0)[:, None] * u
     to_x += tl.load(numbers_ptr + 2 * count, there, 0.0)[:, None] * turn
     to_y = tl.load(numbers_ptr + 3 * count, there, 0.0)[:, None] * g
@@ -192,14 +185,14 @@ def to_coordinates(
 
 
 def tangent_sums(
-    x: Tensor, y: Tensor, beta: Tensor, weight: Tensor, pairs: Tensor
+    x: Tensor, y: Tensor, beta: Tensor, weight: Tensor, adj: Adjacency
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Sums of logarithms ``(M, rows, d)``, and what the gradient needs; see :mod:`hyperboloid.kernels.tangent`."""
-    call, x, y, beta = PairCall(pairs, x.size(2)), x.contiguous(), y.contiguous(), beta.contiguous()
+    call, weight = entry_call(adj.ends, weight, x.size(2))
+    x, y, beta = x.contiguous(), y.contiguous(), beta.contiguous()
     x_polar, y_polar = call.polar(x, beta), call.polar(y, beta)
     sums, numbers = call.sums(x, x_polar, y, y_polar), call.numbers(2)
     out, sizes = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1))
-    weight = weight if weight.stride(1) == 1 else weight.contiguous()
     known = (sums, x_polar, y_polar, call.pairs, beta, weight)
     call.by_pairs(tangent_numbers, *known, numbers, weight.stride(0), *sizes)
     call.add_up(tangent_add, x, y, call.pairs, sums, numbers, out, *sizes)
@@ -207,13 +200,13 @@ def tangent_sums(
 
 
 def tangent_gradients(
-    grad: Tensor, x: Tensor, y: Tensor, beta: Tensor, weight: Tensor, pairs: Tensor, sums: Tensor, x_polar: Tensor,
+    grad: Tensor, x: Tensor, y: Tensor, beta: Tensor, weight: Tensor, adj: Adjacency, sums: Tensor, x_polar: Tensor,
     y_polar: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients in x, y, β and the weights."""
-    call, x, y, beta = PairCall(pairs, x.size(2)), x.contiguous(), y.contiguous(), beta.contiguous()
+    call, weight = entry_call(adj.ends, weight, x.size(2))
+    x, y, beta = x.contiguous(), y.contiguous(), beta.contiguous()
     grad, sizes = grad.contiguous(), (x.size(1), y.size(1))
-    weight = weight if weight.stride(1) == 1 else weight.contiguous()
     numbers, product, shares = call.numbers(NUMBERS.value), call.numbers(1), call.shares()
     to_weight = weight.new_empty(weight.shape)
     own = (grad.double() * x.double()).sum(-1)
@@ -221,7 +214,7 @@ def tangent_gradients(
     known = (sums, x_polar, y_polar, call.pairs, beta, weight, own, product)
     call.by_pairs(tangent_slopes, *known, numbers, to_weight, shares, weight.stride(0), *sizes)
     frames = [torch.zeros_like(t, dtype=torch.float64) for t in (x, y)]
-    call.add_up(tangent_pull, x, y, grad, call.pairs, numbers, *frames, *sizes)
+    call.add_up(tangent_pull, x, y, grad, call.pairs, sums, numbers, *frames, *sizes)
     gradients = [torch.empty_like(t) for t in (x, y)]
     for points, polar, frame, out in zip((x, y), (x_polar, y_polar), frames, gradients, strict=True):
         _over_rows(to_coordinates, points, beta, points, polar, beta, frame, out)

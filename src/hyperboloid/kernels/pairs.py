@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from .fused import with_models
+from .fused import keep_for_gradient, with_models
 
 
 def _backend(t: Tensor) -> Any:
@@ -34,10 +34,8 @@ class _PairSquares(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.lorentz = inputs[3]
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)  # no zeros for what is not differentiable
-        ctx.save_for_backward(*inputs[:3], *output[1:])
+        *tensors, ctx.lorentz = inputs
+        keep_for_gradient(ctx, tensors, output)
 
     @staticmethod
     @once_differentiable

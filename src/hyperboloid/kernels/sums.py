@@ -1,4 +1,4 @@
-"""Sums of neighbours over the rows of a graph, by sparse matrix products in both directions."""
+"""Sums of neighbours over the rows of a graph: by sparse matrix products, and weighted ones by kernels on a GPU."""
 
 from __future__ import annotations
 
@@ -32,34 +32,35 @@ class _Sum(torch.autograd.Function):
 
 
 class _WeightedSum(torch.autograd.Function):
-    """Of models: columns ``(M, num_cols, d)``, weights ``(M, E)`` and entries ``(M, 2, E)``, on a GPU."""
+    """Of models: columns ``(M, num_cols, d)`` and weights ``(M, E)`` of a graph, on a GPU."""
 
     @staticmethod
-    def forward(u: Tensor, weight: Tensor, pairs: Tensor, rows: int) -> tuple[Tensor]:
+    def forward(u: Tensor, weight: Tensor, adj: Adjacency) -> tuple[Tensor]:
         from .gpu_sums import weighted_sums
 
-        return (weighted_sums(u, weight, pairs, rows),)
+        return (weighted_sums(u, weight, adj.ends, adj.num_rows),)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs[:3])
+        *tensors, ctx.adj = inputs
+        ctx.save_for_backward(*tensors)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         from .gpu_sums import weighted_gradients
 
-        return *weighted_gradients(grad, *ctx.saved_tensors), None, None
+        u, weight = ctx.saved_tensors
+        return *weighted_gradients(grad, u, weight, ctx.adj), None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        return with_models(_WeightedSum.apply, 3, info, in_dims, args)
+        return with_models(_WeightedSum.apply, 2, info, in_dims, args)
 
 
 def weighted_by_kernel(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
     """See :func:`hyperboloid.kernels.weighted_sum`, for float32 on a GPU."""
-    given = (u, weight.to(u.dtype), adj.ends)
-    out: Tensor = _WeightedSum.apply(*(t.unsqueeze(0) for t in given), adj.num_rows)[0]
+    out: Tensor = _WeightedSum.apply(u.unsqueeze(0), weight.to(u.dtype).unsqueeze(0), adj)[0]
     return out.squeeze(0)
 
 

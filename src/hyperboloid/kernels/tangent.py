@@ -9,38 +9,38 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from .adjacency import Adjacency
-from .fused import with_models
+from .fused import keep_for_gradient, with_models
 
 
 class _Tangent(torch.autograd.Function):
-    """Of rows ``(M, num_rows, d)``, columns ``(M, num_cols, d)``, β ``(M,)``, weights and entries ``(M, …, E)``."""
+    """Of rows ``(M, num_rows, d)``, columns ``(M, num_cols, d)``, β ``(M,)`` and weights ``(M, E)`` of a graph."""
 
     @staticmethod
-    def forward(*tensors: Tensor) -> tuple[Tensor, ...]:
+    def forward(*args: Any) -> tuple[Tensor, ...]:
         from .gpu_tangent import tangent_sums
 
-        return tangent_sums(*tensors)
+        return tangent_sums(*args)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.mark_non_differentiable(*output[1:])
-        ctx.set_materialize_grads(False)  # no zeros for what is not differentiable
-        ctx.save_for_backward(*inputs, *output[1:])
+        *tensors, ctx.adj = inputs
+        keep_for_gradient(ctx, tensors, output)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         from .gpu_tangent import tangent_gradients
 
-        return *tangent_gradients(grad, *ctx.saved_tensors), None
+        x, y, beta, weight, *needed = ctx.saved_tensors
+        return *tangent_gradients(grad, x, y, beta, weight, ctx.adj, *needed), None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        return with_models(_Tangent.apply, 5, info, in_dims, args)
+        return with_models(_Tangent.apply, 4, info, in_dims, args)
 
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
     """See :func:`hyperboloid.kernels.tangent_aggregate`."""
-    given = (target, u, beta.reshape(()), weight.to(u.dtype), adj.ends)
-    out: Tensor = _Tangent.apply(*(t.unsqueeze(0) for t in given))[0]
+    given = (target, u, beta.reshape(()), weight.to(u.dtype))
+    out: Tensor = _Tangent.apply(*(t.unsqueeze(0) for t in given), adj)[0]
     return out.squeeze(0)

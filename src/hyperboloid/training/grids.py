@@ -110,12 +110,13 @@ def grid(
         return [dataclasses.replace(base, lr=base.lr * factor) for factor in factors]
     common: dict[str, Any] = {"activation": ACTIVATION[task], "scaling": base.scaling, "dim": base.dim}
     numbers, places = (SHORT, PLACES[task][-1:]) if short else ((LEARNING_RATES, DROPOUTS, PENALTIES), PLACES[task])
+    takes = line.load().takes()
     found = [
         line.settle(Settings(**(common | way | drops | {"lr": lr, "weight_decay": penalty} | given)))
         for way in _ways(model, task)
         for place in places
         for lr, p, penalty in itertools.product(*numbers)
-        for drops in [{name: share * p for name, share in place.items() if name in line.load().takes()}]
+        for drops in [{name: share * p for name, share in place.items() if name in takes}]
     ]
     found = list(dict.fromkeys(found))  # p = 0 is the same wherever it applies, and not every model drops neighbours
     random.Random(0).shuffle(found)
