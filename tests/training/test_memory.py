@@ -3,6 +3,14 @@
 import subprocess
 import sys
 
+import pytest
+import torch
+
+from hyperboloid.graphs import load_graph
+from hyperboloid.training.many import train_many
+from hyperboloid.training.settings import Settings
+from hyperboloid.training.sweep import task_factory
+
 GB = 1024**3
 
 TRAIN = """
@@ -34,3 +42,24 @@ parent = np.random.default_rng(0).integers(0, np.arange(1, n))
 graph = sp.coo_matrix((np.ones(n - 1), (parent, np.arange(1, n))), shape=(n, n))
 """
     assert peak(tmp_path, graph, {"dim": 16}) < 3 * GB
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_batch_that_finds_no_room_is_trained_in_parts(data_dir):
+    """It is planned by what is free, and that may be gone when it is recorded."""
+    settings = Settings(dim=16, epochs=12, dropout=0.5)
+    task_for = task_factory(load_graph("cora", data_dir=data_dir), "link", 0, torch.float32, "cuda")
+    runs = [(settings, seed) for seed in range(64)]
+    freely = train_many("lgcn", task_for, runs)
+    torch.cuda.reset_peak_memory_stats()
+    train_many("lgcn", task_for, runs[:8])
+    few = torch.cuda.max_memory_reserved()
+    torch.cuda.empty_cache()
+    torch.cuda.set_per_process_memory_fraction(4 * few / torch.cuda.get_device_properties(0).total_memory)
+    try:
+        cramped = train_many("lgcn", task_for, runs)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert [t.outcome.seed for t in cramped] == list(range(64))
+    for ours, theirs in zip(cramped, freely, strict=True):
+        assert abs(ours.outcome.val - theirs.outcome.val) < 1e-3

@@ -5,14 +5,15 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from hyperboloid.errors import TrainingError
+from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.nn import LGCN
 from hyperboloid.nn.registry import get_model
 from hyperboloid.nn.settings import PER_MODEL
@@ -101,22 +102,33 @@ def train_many(
         for group in _by_shape(runs):
             task = task_for(runs[group[0]][0])
             if not can_be_batched(model, runs[group[0]][0]):
-                chunks: Iterator[list[int]] = ([i] for i in group)
-                train = _train_alone
+                size, train = 1, _train_alone
             else:
-                size = capacity(model, task, max((runs[i][0] for i in group), key=_masked))
-                chunks = (group[k : k + size] for k in range(0, len(group), size))
-                train = _train_batch
-            for chunk in chunks:
-                if late():
-                    break
+                size, train = capacity(model, task, max((runs[i][0] for i in group), key=_masked)), _train_batch
+            waiting = deque(group[k : k + size] for k in range(0, len(group), size))
+            while waiting and not late():
+                chunk = waiting.popleft()
                 tell = None if watch is None else _told(watch, len(found), len(runs))
                 if tell is not None:
                     tell(len(chunk), 0, 0.0)
-                trials = train(model, task, [runs[i] for i in chunk], how, tell)
-                found |= dict(zip(chunk, trials, strict=True))
+                try:
+                    trials = train(model, task, [runs[i] for i in chunk], how, tell)
+                except torch.OutOfMemoryError as error:  # others may have taken what was free
+                    waiting.extendleft(reversed(_halves(chunk, error)))
+                else:
+                    found |= dict(zip(chunk, trials, strict=True))
         late()  # an interrupt that came during the last epoch
     return [found[i] for i in sorted(found)]
+
+
+def _halves(chunk: list[int], error: torch.OutOfMemoryError) -> list[list[int]]:
+    """A batch that did not fit, as two."""
+    if len(chunk) == 1:
+        raise InputError(
+            "The GPU has no room for even one model: use a smaller --dim or --device cpu, or wait until it is free."
+        ) from error
+    middle = len(chunk) // 2
+    return [chunk[:middle], chunk[middle:]]
 
 
 Tell = Callable[[int, int, float], None]

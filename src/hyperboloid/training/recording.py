@@ -41,7 +41,21 @@ class Recording:
                 self._program()
             torch.cuda.current_stream().wait_stream(stream)
         else:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):
-                self._program()
+            self._graph = self._recorded()
             self._graph.replay()
+
+    def _recorded(self) -> torch.cuda.CUDAGraph:
+        """The program as a CUDA graph.
+
+        Raises:
+            torch.OutOfMemoryError: there was no room; on its way out of a recording it turns into another error.
+        """
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph):
+                self._program()
+        except RuntimeError as error:
+            if isinstance(error.__context__, torch.OutOfMemoryError):
+                raise error.__context__ from None
+            raise
+        return graph
