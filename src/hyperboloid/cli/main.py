@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 
 import typer
@@ -25,6 +26,9 @@ from . import (
     sweep,
     train,
 )
+
+#: How torch says that an allocation failed; other errors mention memory too.
+_NO_ROOM = re.compile("out of memory|allocate memory|enough memory|tried to allocate", re.IGNORECASE)
 
 app = typer.Typer(
     name="hyperboloid",
@@ -81,7 +85,7 @@ def main() -> None:
         _say(error)
         sys.exit(1)
     except (MemoryError, RuntimeError) as error:
-        if "memory" not in f"{type(error).__name__} {error}".lower():
+        if not (isinstance(error, MemoryError) or _NO_ROOM.search(str(error))):
             raise
         _say(f"There is not enough memory: {error}")
         sys.exit(1)
