@@ -14,11 +14,11 @@ import time
 import torch
 
 from hyperboloid.graphs import load_graph
-from hyperboloid.training.grids import DROPOUTS, LEARNING_RATES, PENALTIES
+from hyperboloid.training.grids import DROPOUTS_OF_PAPER, LEARNING_RATES, PENALTIES
 from hyperboloid.training.selection import sweep_model
 from hyperboloid.training.sweep import task_factory
 
-CHOICES = {"lr": LEARNING_RATES, "drop_connect": DROPOUTS, "weight_decay": PENALTIES}
+CHOICES = {"lr": LEARNING_RATES, "drop_connect": DROPOUTS_OF_PAPER, "weight_decay": PENALTIES}
 
 
 def main() -> None:

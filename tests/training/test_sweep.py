@@ -29,25 +29,27 @@ def lines(folder):
     return found
 
 
-def test_the_grid_is_the_paper_s():
+def test_the_grid_is_the_paper_s_and_a_little_more():
     link = grid("gcn", "link", "cora", dim=8)
-    of_paper = 4 * 8 * 8
+    of_paper = 4 * 9 * 8  # and one dropout more
     # p applies to weights or to features, which is the same where it is 0
     assert len(link) == len(set(link)) == 2 * of_paper - 4 * 8
     assert {s.lr for s in link} == {0.01, 0.008, 0.005, 0.001}
     assert all(s.dim == 8 and s.att_dropout == 0 and 0 in (s.dropout, s.drop_connect) for s in link)
-    assert {s.drop_connect for s in link} == {s.dropout for s in link} == {k / 10 for k in range(8)}
+    assert {s.drop_connect for s in link} == {s.dropout for s in link} == {k / 10 for k in range(9)}
     node = grid("hgcn", "node", "cora", dim=8)
     assert len(node) == 3 * of_paper - 2 * 4 * 8
     drops = {(s.att_dropout, s.drop_connect) for s in node if s.dropout == 0.6}
     assert drops == {(0.6, 0.3), (0.3, 0.3), (0.0, 0.0)}
     assert len(grid("gcn", "node", "cora", dim=8)) == len(link)  # it has no use for att_dropout
-    both = grid("lgcn", "link", "cora", dim=8)
-    assert len(both) == 2 * len(link)
-    assert {s.distance for s in both} == {"intrinsic", "lorentz"}
+    all_four = grid("lgcn", "link", "cora", dim=8)
+    assert len(all_four) == 4 * len(link)
+    ways = {(distance, cap) for distance in ("intrinsic", "lorentz") for cap in (None, 1.0)}
+    assert {(s.distance, s.att_cap) for s in all_four} == ways
     bounded = grid("lgcn", "node", "cora", dim=8)
     assert len(bounded) == 2 * len(node)
     assert {s.att_cap for s in bounded} == {None, 1.0}
+    assert len(grid("lgcn_no_att", "link", "cora", dim=8)) == 2 * len(link)
     assert len(grid("lgcn_no_att", "node", "cora", dim=8)) == len(node)
     assert all(not s.train_beta for s in grid("lgcn_no_beta", "link", "cora", dim=8))
 

@@ -33,9 +33,11 @@ from .results import Line
 
 #: The split that settings are chosen on, fixed beforehand like the paper's single one.
 SPLIT = 0
+#: Settings that survive a search, of several hundred: their order is that of a single run each.
+FINALISTS = 16
 #: Counts the changes of search and early stopping that no other number of the protocol tells of: 2 since the first
-#: epochs do not count for patience, and since halving spares what is still rising.
-SEARCH = 2
+#: epochs do not count for patience, and since halving spares what is still rising; 3 since there are 16 finalists.
+SEARCH = 3
 #: Seconds of work that a kill may leave out of a cell's recorded time.
 NOTE_EVERY = 5.0
 
@@ -144,6 +146,7 @@ class Bench:
                 seeds=protocol.seeds,
                 tries=protocol.tries,
                 halving=protocol.halving,
+                finalists=FINALISTS,
                 journal=work.journal,
                 watch=work.watched(watch),
                 dim=cell.dim,

@@ -11,13 +11,13 @@ from typing import Any
 
 from hyperboloid.errors import InputError
 from hyperboloid.training.checkpoint import write_atomically
-from hyperboloid.training.grids import DROPOUTS, LEARNING_RATES, PENALTIES, SHALLOW_FACTORS
+from hyperboloid.training.grids import DROPOUTS, DROPOUTS_OF_PAPER, LEARNING_RATES, PENALTIES, SHALLOW_FACTORS
 from hyperboloid.training.many import RUNGS
-from hyperboloid.training.selection import FINALISTS, JUDGED_BY
+from hyperboloid.training.selection import JUDGED_BY
 
 from .board import ROUNDING, Board, chosen_lines, measured_board, printed_board
 from .cell_runs import MASKS
-from .cell_work import SPLIT, RunProtocol
+from .cell_work import FINALISTS, SPLIT, RunProtocol
 from .cells import CELL_EXPERIMENTS, MODELS, Cell, all_cells, cells
 from .claims import CLAIMS, Claim, Finding, verdict
 from .experiments import run_experiment
@@ -163,10 +163,11 @@ def _method(lines: Sequence[Line]) -> str:
         "“always”, more than half is “holds in part”; where it says “most”, more than half holds. Whatever asks for a "
         "best model counts only where all seven GCNs are measured. Claims weigh means, whether or not they differ by "
         "more than the noise; how many do is said beside.",
-        f"Protocol: the paper's grid of {len(LEARNING_RATES) * len(DROPOUTS) * len(PENALTIES)} settings, and in all "
-        "ways what the paper leaves open (links: dropout on weights or on features, and both distances where a model "
-        "has two; nodes: dropout on features alone, or half of it on weights too, and all or half of it on neighbours, "
-        "and LGCN's attention by the paper's formula and with the cap of the published code); one initialisation each, "
+        f"Protocol: the paper's grid of {len(LEARNING_RATES) * len(DROPOUTS_OF_PAPER) * len(PENALTIES)} settings, a "
+        f"dropout of {DROPOUTS[-1]:g} beyond it, and in all ways what the paper leaves open (links: dropout on weights "
+        "or on features, and both distances where a model has two; nodes: dropout on features alone, or half of it on "
+        "weights too, and all or half of it on neighbours; LGCN's attention by the paper's formula and with the cap of "
+        "the published code); one initialisation each, "
         f"the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}, but for what is still getting better; "
         f"the best {FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses "
         f"one; then {usual.seeds} fresh initialisations of it, and only now the test. At most {usual.epochs} epochs, "
@@ -175,7 +176,8 @@ def _method(lines: Sequence[Line]) -> str:
         "(Planetoid's public split for the nodes of Cora, Citeseer and Pubmed). Every model has the same search; the "
         f"shallow embeddings have only a learning rate, of which {len(SHALLOW_FACTORS)} values are tried.",
         f"{narrow} of the {len(lines)} measured cells were made by another protocol: a part of the grid, or an earlier "
-        "one, which had fewer places for dropout, counted the first epochs for patience, or stopped slow models early. "
+        "one, which had fewer dropouts or places for them, no cap for links, half as many finalists, counted the first "
+        "epochs for patience, or stopped slow models early. "
         f"They are marked {NARROW} until they are measured again.",
         "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
         "are lost; a generated epidemic, `disease`, stands in. Its numbers cannot be compared with the printed ones "

@@ -81,7 +81,10 @@ class Batch:
             raise InputError(f"the settings of one batch may differ in {', '.join(sorted(MAY_DIFFER))} only.")
         self.task = task
         self.runs = list(runs)
-        encoders = [build_encoder(model, task, settings, seed) for settings, seed in runs]
+        # a start is a matter of β and seed alone, and the models of a search have the same ones
+        starts = {(settings.beta, seed): settings for settings, seed in runs}
+        built = {start: build_encoder(model, task, settings, start[1]) for start, settings in starts.items()}
+        encoders = [built[settings.beta, seed] for settings, seed in runs]
         self._program = _Program(encoders[0], task)
         state, _ = stack_module_state(encoders)
         self._state = Stacked.of({name: p.detach() for name, p in state.items()})

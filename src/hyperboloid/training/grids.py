@@ -1,10 +1,11 @@
 """Which settings a search tries, for every model the same.
 
-The paper's grid has three numbers: a learning rate, one dropout probability p and an L2 penalty. What the paper leaves
-open is tried in all ways, and validation decides. That is where p applies: for links to weights (DropConnect) or to
-features; for nodes to features alone, or half of it to weights too, and all of it or half of it to neighbours. For
-links it is also which squared distance decodes them, where a model has two (:attr:`Encoder.distances`); for nodes
-whether LGCN's attention has the paper's formula or that of the published code.
+The paper's grid has three numbers: a learning rate, one dropout probability p and an L2 penalty. Its p end at 0.7, and
+that was the best one so often that 0.8 is tried too. What the paper leaves open is tried in all ways, and validation
+decides. That is where p applies: for links to weights (DropConnect) or to features; for nodes to features alone, or
+half of it to weights too, and all of it or half of it to neighbours. It is also which squared distance decodes links,
+where a model has two (:attr:`Encoder.distances`), and whether LGCN's attention has the paper's formula or that of the
+published code.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from hyperboloid.nn.shallow import ShallowEncoder
 from .settings import Settings, check_names, default_settings
 
 LEARNING_RATES = (0.01, 0.008, 0.005, 0.001)
-DROPOUTS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+DROPOUTS_OF_PAPER = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
+DROPOUTS = (*DROPOUTS_OF_PAPER, 0.8)
 PENALTIES = (0.0, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001)
 ACTIVATION = {"link": "relu", "node": "elu"}
 #: Where p applies, and how much of it.
@@ -126,7 +128,7 @@ def grid(
 def _ways(model: str, task: str) -> list[dict[str, Any]]:
     """Choices beyond the paper's three numbers."""
     line = get_model(model)
-    if task == "link":
-        return [{"distance": distance} for distance in line.load().distances]
+    distances = [{"distance": distance} for distance in line.load().distances] if task == "link" else [{}]
     attends = "att_cap" in line.load().takes() and line.fixed.get("attention", True)
-    return [{"att_cap": cap} for cap in ATTENTION_CAPS] if attends else [{}]
+    caps = [{"att_cap": cap} for cap in ATTENTION_CAPS] if attends else [{}]
+    return [distance | cap for distance in distances for cap in caps]
