@@ -41,3 +41,21 @@ def test_weighted_sums_of_many_models_are_matrix_products(adj, dtype):
     torch.testing.assert_close(found[1], weighted_sum(u[1], adj, weight[1]))
     for ours, theirs in zip(*(torch.autograd.grad(out, (u, weight), grad) for out in (found, expected)), strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize(("n", "k", "own_values"), [(1100, 3, True), (3, 1100, False)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_sparse_products_of_many_models_have_the_values_of_dense_ones(dtype, n, k, own_values):
+    """A row or a column is so long that the kernel takes it in several pieces."""
+    x = torch.randn(n, k, dtype=dtype)
+    x[1:, 1:] *= torch.rand(n - 1, k - 1) < 0.1
+    row, col = x.nonzero(as_tuple=True)
+    pattern = Adjacency.from_edges(col, row, (k, n), self_loops=False)
+    value = torch.randn(2, row.numel(), dtype=dtype) if own_values else x[row, col]
+    w, grad = torch.randn(2, k, 3, dtype=dtype, requires_grad=True), torch.randn(2, n, 3, dtype=dtype)
+    found = vmap(lambda v, w: weighted_sum(w, pattern, v), (0 if own_values else None, 0))(value, w)
+    expected = torch.zeros(2, n, k, dtype=dtype).index_put((torch.arange(2)[:, None], row, col), value) @ w
+    tolerance = {"rtol": 1e-4, "atol": 1e-4} if dtype == torch.float32 else {}
+    torch.testing.assert_close(found, expected, **tolerance)
+    torch.testing.assert_close(*(torch.autograd.grad(out, w, grad)[0] for out in (found, expected)), **tolerance)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,6 +12,10 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from hyperboloid.errors import InputError
+
+with warnings.catch_warnings():  # torch announces once that its CSR layout may still change: here, where nobody listens
+    warnings.simplefilter("ignore")
+    torch.sparse_csr_tensor([0, 0], [], [], (1, 1), check_invariants=False)
 
 #: A row with more entries than this is cut into pieces.
 PIECE = 1024
@@ -166,6 +171,19 @@ class Adjacency:
     def _is_looped(self) -> bool:
         loops = torch.bincount(self.row[self.row == self.col], minlength=self.num_rows)
         return bool((loops > 0).all())
+
+    def to(self, device: torch.device | str) -> Adjacency:
+        """The same graph on ``device``."""
+        names = ("rowptr", "row", "col", "perm")
+        return replace(self, by_column=None, **{name: getattr(self, name).to(device) for name in names})
+
+    def matrix(self, weight: Tensor, *, transposed: bool = False) -> Tensor:
+        """The sparse CSR matrix ``(num_rows, num_cols)`` of weights ``(E,)`` of the entries, or its transpose."""
+        start, index, size = self.rowptr, self.col, (self.num_rows, self.num_cols)
+        if transposed:
+            start, index, order = self.transposed
+            weight, size = weight[order], (self.num_cols, self.num_rows)
+        return torch.sparse_csr_tensor(start, index, weight, size, check_invariants=False)
 
     def sort_weights(self, edge_weight: Tensor) -> Tensor:
         """Weights ``(num_given,)`` of the edge list in the order of the entries ``(E,)``; added self loops get 1."""

@@ -22,7 +22,7 @@ from . import reference, tangent
 from .adjacency import Adjacency
 from .fused import fused_aggregate
 from .pairs import flat_squares, pair_squares
-from .sums import weighted_by_kernel
+from .sums import kernel_sum, matrix_sum
 
 Backend = Literal["reference", "cpu", "triton"]
 
@@ -192,10 +192,15 @@ def _is_fused(u: Tensor) -> bool:
 
 
 def weighted_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
-    """Σ_j w_ij u_j over every row's neighbours, ``(num_cols, d)`` to ``(num_rows, d)``, for weights ``(E,)``."""
-    if chosen_backend(u) == "triton" and u.dtype == torch.float32:
-        return weighted_by_kernel(u, adj, weight)
-    return reference.row_sum(weight.unsqueeze(-1) * u.index_select(0, adj.col), adj)
+    """Σ_j w_ij u_j over every row's neighbours, ``(num_cols, d)`` to ``(num_rows, d)``, for weights ``(E,)``.
+
+    It is also the product of a sparse matrix, whose values are the weights, with u.
+    """
+    weight, backend = weight.to(u.dtype), chosen_backend(u)
+    if backend == "reference" or u.dtype not in (torch.float32, torch.float64):
+        return reference.row_sum(weight.unsqueeze(-1) * u.index_select(0, adj.col), adj)
+    by_kernel = backend == "triton" and u.dtype == torch.float32
+    return (kernel_sum if by_kernel else matrix_sum)(u, adj, weight)
 
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:

@@ -157,8 +157,8 @@ def aggregate(
         if query is not None:
             query = query.contiguous()
             rows = query, query_polar = query, _polar(query, call.beta, flags, 2)
-        given = (*rows, key, key_polar, call.beta, index.target, index.rows.other, score, flags, *call.sizes)
-        known = {"CAP": cap, "SHARED": query is None, **call.widths("A", key.size(-1))}
+        given = (*rows, key, key_polar, call.beta, index.target, index.rows.other, score, flags, *call.sizes, cap)
+        known = {"SHARED": query is None, **call.widths("A", key.size(-1))}
         call.by_entries(kernels.scores, *given, **known)
         call.refine(refine.refine_scores, call.entries, *given, **known)
 
@@ -195,17 +195,17 @@ def aggregate_backward(
     _over_rows(backward.row_gradients, grad, call.beta, grad, space, state, call.beta, q, to_gap, by_row)
     pair = u.new_empty(call.models, call.entries, 2)
     grad_weight = u.new_empty(call.models, call.entries if to_weight else 0)
-    known = {"CAP": cap, "ATTENTION": key is not None, "GRAD_WEIGHT": to_weight, "SHARED": query is None, **call.kind}
+    known = {"ATTENTION": key is not None, "GRAD_WEIGHT": to_weight, "SHARED": query is None, **call.kind}
     if key is not None or any(call.kind.values()):  # else all weights are 1, and nothing more is asked of them
         call.by_entries(
             backward.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target,
-            index.rows.other, pair, grad_weight, *call.sizes, *call.steps, **known, **widths,
+            index.rows.other, pair, grad_weight, *call.sizes, *call.steps, cap, **known, **widths,
         )  # fmt: skip
     else:
         pair.fill_(1)
     call.refine(
         refine.refine_entries, call.num_rows, call.u, points, q, to_gap, space, state, score, *call.given,
-        index.rows.ptr, index.rows.other, pair, grad_weight, flags, *call.sizes, *call.steps, **known, **widths,
+        index.rows.ptr, index.rows.other, pair, grad_weight, flags, *call.sizes, *call.steps, cap, **known, **widths,
     )  # fmt: skip
 
     side, grad_u = index.columns, torch.empty_like(call.u)

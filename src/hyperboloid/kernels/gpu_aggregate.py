@@ -97,8 +97,8 @@ def polar(
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def scores(
     query_ptr, query_polar_ptr, key_ptr, key_polar_ptr, beta_ptr, row_ptr, col_ptr, score_ptr, flag_ptr, rows, cols,
-    entries,
-    INDEX: tl.constexpr, A: tl.constexpr, CAP: tl.constexpr, SHARED: tl.constexpr,
+    entries, cap,
+    INDEX: tl.constexpr, A: tl.constexpr, SHARED: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
     """−d_L² of some entries, at least −CAP; 0 of a node to itself, where rows and columns share their features.
@@ -122,7 +122,7 @@ def scores(
         score = tl.where(i == j, 0.0, score)  # far out it would be rounding
         close &= i != j
     tl.store(flag_ptr + 2 * m, 1, tl.max(close.to(tl.int32), 0) > 0)
-    tl.store(score_ptr + m * entries + e, tl.maximum(tl.minimum(score, 0.0), -CAP), there)
+    tl.store(score_ptr + m * entries + e, tl.maximum(tl.minimum(score, 0.0), -cap), there)
 
 
 @triton.jit

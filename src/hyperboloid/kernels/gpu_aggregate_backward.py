@@ -43,8 +43,8 @@ def row_gradients(
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def entry_gradients(
     u_ptr, point_ptr, q_ptr, to_gap_ptr, state_ptr, score_ptr, weight_ptr, keep_ptr, row_ptr, col_ptr,
-    pair_ptr, grad_weight_ptr, rows, cols, entries, weight_step, keep_step,
-    INDEX: tl.constexpr, D: tl.constexpr, CAP: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr,
+    pair_ptr, grad_weight_ptr, rows, cols, entries, weight_step, keep_step, cap,
+    INDEX: tl.constexpr, D: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr,
     KEEP: tl.constexpr, GRAD_WEIGHT: tl.constexpr, SHARED: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
@@ -73,7 +73,7 @@ def entry_gradients(
     pair_ptr += 2 * (m * entries + e)
     tl.store(pair_ptr, w, there)
     if ATTENTION:
-        free = score > -CAP
+        free = score > -cap
         if SHARED:
             free &= i != j
         tl.store(pair_ptr + 1, tl.where(free, hold(-w.to(tl.float64) * to_w), 0.0), there)

@@ -43,8 +43,8 @@ def _direction(ptr, length_ptr, node, there, c, WIDTH: tl.constexpr):
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def refine_scores(
     query_ptr, query_polar_ptr, key_ptr, key_polar_ptr, beta_ptr, row_ptr, col_ptr, score_ptr, flag_ptr,
-    rows, cols, entries,
-    INDEX: tl.constexpr, A: tl.constexpr, CAP: tl.constexpr, SHARED: tl.constexpr,
+    rows, cols, entries, cap,
+    INDEX: tl.constexpr, A: tl.constexpr, SHARED: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
     """Scores of which too little is left."""
@@ -69,7 +69,7 @@ def refine_scores(
             a = 2 * root * sinh(clip(d_n / root) / 2)
             spaces = tl.load(mine + 1, close, 0.0) * tl.load(its + 1, close, 0.0)
             square = a * a + spaces * n_x * n_y * turned
-            tl.store(score_ptr + m * entries + e, tl.maximum(-square, -CAP), close)
+            tl.store(score_ptr + m * entries + e, tl.maximum(-square, -cap), close)
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
@@ -112,8 +112,8 @@ def refine_centroids(
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def refine_entries(
     u_ptr, point_ptr, q_ptr, to_gap_ptr, space_ptr, state_ptr, score_ptr, weight_ptr, keep_ptr, ptr_ptr, col_ptr,
-    pair_ptr, grad_weight_ptr, flag_ptr, rows, cols, entries, weight_step, keep_step,
-    INDEX: tl.constexpr, D: tl.constexpr, CAP: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr,
+    pair_ptr, grad_weight_ptr, flag_ptr, rows, cols, entries, weight_step, keep_step, cap,
+    INDEX: tl.constexpr, D: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr,
     KEEP: tl.constexpr, GRAD_WEIGHT: tl.constexpr, SHARED: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
@@ -151,7 +151,7 @@ def refine_entries(
                     w = tl.where(logarithm > LOWEST, weight * factor, 0.0)
                     tl.store(pair_ptr + 2 * (m * entries + place), -w, there)
                     if ATTENTION:
-                        free = score > -CAP
+                        free = score > -cap
                         if SHARED:
                             free &= j != i
                         scale = tl.where(free, hold(-w.to(tl.float64) * to_w), 0.0)

@@ -1,7 +1,4 @@
-"""Triton kernels for weighted sums of neighbours, float32, that write no vector per entry.
-
-Rows and columns are added to by many entries at once, in no fixed order.
-"""
+"""Triton kernels for weighted sums of neighbours, float32, that write no vector per entry."""
 
 from __future__ import annotations
 
@@ -9,37 +6,65 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .adjacency import Adjacency
-from .gpu_aggregate import vectors
-from .gpu_pairs import entry_call, entry_products, these
+from .adjacency import Adjacency, Side
+from .gpu import PIECE_ROOM, TAKEN, _block, _tile
+from .gpu_pairs import entry_call, entry_products
 
 
-@triton.jit(do_not_specialize=["sources", "targets", "weight_step", "count", "pairs_step", "side_step"])
-def weighted_add(
-    u_ptr, weight_ptr, pairs_ptr, out_ptr, sources, targets, weight_step, count, pairs_step, side_step,
-    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+@triton.jit(do_not_specialize=["sources", "targets", "weight_step"])
+def weighted_pieces(
+    u_ptr, weight_ptr, pieces_ptr, other_ptr, entry_ptr, out_ptr, sources, targets, weight_step,
+    ENTRY: tl.constexpr, D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Add w u_j of entries (i, j) to ``(M, targets, D)``."""
-    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    c = tl.arange(0, BLOCK_D)
-    u = vectors(u_ptr + m * sources * D, j, there, c, D)
-    w = tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
-    inside = there[:, None] & (w != 0)[:, None] & (c < D)[None, :]
-    place = out_ptr + m * targets * D + i[:, None] * D + c[None, :]
-    tl.atomic_add(place, (w[:, None] * u).to(tl.float32), inside, sem="relaxed")
+    """Add Σ_j w u_j of each piece of a row to ``(M, targets, D)``; weights are found by ``entry`` if ``ENTRY``."""
+    m = tl.program_id(1).to(tl.int64)
+    piece = pieces_ptr + 3 * tl.program_id(0)
+    i, start, stop = tl.load(piece).to(tl.int64), tl.load(piece + 1), tl.load(piece + 2)
+    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    u_ptr += m * sources * D
+    weight_ptr += m * weight_step
+    total = tl.zeros([BLOCK_E, BLOCK_D], tl.float32)
+    for at in range(start, stop, BLOCK_E):
+        there = at + e < stop
+        j = tl.load(other_ptr + at + e, there, 0).to(tl.int64)
+        place = at + e
+        if ENTRY:
+            place = tl.load(entry_ptr + at + e, there, 0)
+        w = tl.load(weight_ptr + place, there, 0.0)
+        inside = (there & (w != 0))[:, None] & (c < D)[None, :]  # what is dropped need not be read
+        total += w[:, None] * tl.load(u_ptr + j[:, None] * D + c[None, :], inside, 0.0)
+    # a long row has several pieces
+    tl.atomic_add(out_ptr + (m * targets + i) * D + c, tl.sum(total, 0), c < D, sem="relaxed")
 
 
-def weighted_sums(u: Tensor, weight: Tensor, ends: Tensor, targets: int) -> Tensor:
-    """Σ_j w_ij u_j ``(M, targets, d)`` over entries (i, j) ``(2, E)``; see :mod:`hyperboloid.kernels.sums`."""
-    call, weight = entry_call(ends, weight, u.size(2))
-    out = u.new_zeros(call.models, targets, call.d)
-    call.add_up(weighted_add, u.contiguous(), weight, call.pairs, out, u.size(1), targets, weight.stride(0))
+def _sums(u: Tensor, weight: Tensor, side: Side, entry: Tensor | None, targets: int) -> Tensor:
+    """Over rows, or over columns with the places of their entries among the weights ``(M, E)``."""
+    (models, sources, d), pieces = u.shape, side.pieces.size(0)
+    weight = weight if weight.stride(1) == 1 else weight.contiguous()
+    out = u.new_zeros(models, targets, d)
+    usual = max(4, min(TAKEN, _block(side.other.size(0) // max(targets, 1))))
+    if pieces:
+        weighted_pieces[(pieces, models)](
+            u.contiguous(), weight, side.pieces, side.other, side.other if entry is None else entry, out, sources,
+            targets, weight.stride(0), ENTRY=entry is not None, D=d, BLOCK_E=_tile(d, usual, PIECE_ROOM),
+            BLOCK_D=_block(d), num_warps=1,
+        )  # fmt: skip
     return out
 
 
-def weighted_gradients(grad: Tensor, u: Tensor, weight: Tensor, adj: Adjacency) -> tuple[Tensor, Tensor]:
-    """Gradients in u and in the weights."""
+def weighted_sums(u: Tensor, weight: Tensor, adj: Adjacency) -> Tensor:
+    """Σ_j w_ij u_j ``(M, num_rows, d)``; see :mod:`hyperboloid.kernels.sums`."""
+    return _sums(u, weight, adj.index.rows, None, adj.num_rows)
+
+
+def column_gradient(grad: Tensor, weight: Tensor, adj: Adjacency) -> Tensor:
+    """Gradient in u ``(M, num_cols, d)``."""
+    return _sums(grad, weight, adj.index.columns, adj.index.entry, adj.num_cols)
+
+
+def weight_gradient(grad: Tensor, u: Tensor, weight: Tensor, adj: Adjacency) -> Tensor:
+    """Gradient in the weights ``(M, E)``."""
     call, weight = entry_call(adj.ends, weight, u.size(2))
     product = call.numbers(1).squeeze(1)
     call.take_sums(entry_products, grad.contiguous(), u.contiguous(), call.pairs, product, grad.size(1), u.size(1))
-    return weighted_sums(grad, weight, adj.edge_index, u.size(1)), product.to(weight.dtype)
+    return product.to(weight.dtype)

@@ -1,8 +1,7 @@
-"""Sums of neighbours over the rows of a graph: by sparse matrix products, and weighted ones by kernels on a GPU."""
+"""Weighted sums of neighbours over the rows of a graph: by kernels on a GPU, by sparse matrix products elsewhere."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import torch
@@ -12,33 +11,15 @@ from torch.autograd.function import once_differentiable
 from .adjacency import Adjacency
 from .fused import with_models
 
-with warnings.catch_warnings():  # torch announces once that its CSR layout may still change: here, where nobody listens
-    warnings.simplefilter("ignore")
-    torch.sparse_csr_tensor([0, 0], [], [], (1, 1), check_invariants=False)
 
-
-class _Sum(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, u: Tensor, adj: Adjacency) -> Tensor:
-        ctx.adj = adj
-        return _matrix(adj.rowptr, adj.col, (adj.num_rows, adj.num_cols), u) @ u
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        adj: Adjacency = ctx.adj
-        colptr, row, _ = adj.transposed
-        return _matrix(colptr, row, (adj.num_cols, adj.num_rows), grad) @ grad, None
-
-
-class _WeightedSum(torch.autograd.Function):
-    """Of models: columns ``(M, num_cols, d)`` and weights ``(M, E)`` of a graph, on a GPU."""
+class _KernelSum(torch.autograd.Function):
+    """Of models: columns ``(M, num_cols, d)`` and weights ``(M, E)`` of a graph."""
 
     @staticmethod
     def forward(u: Tensor, weight: Tensor, adj: Adjacency) -> tuple[Tensor]:
         from .gpu_sums import weighted_sums
 
-        return (weighted_sums(u, weight, adj.ends, adj.num_rows),)
+        return (weighted_sums(u, weight, adj),)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -48,28 +29,61 @@ class _WeightedSum(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        from .gpu_sums import weighted_gradients
+        from .gpu_sums import column_gradient, weight_gradient
 
-        u, weight = ctx.saved_tensors
-        return *weighted_gradients(grad, u, weight, ctx.adj), None
+        (u, weight), needed = ctx.saved_tensors, ctx.needs_input_grad
+        to_u = column_gradient(grad, weight, ctx.adj) if needed[0] else None
+        return to_u, weight_gradient(grad, u, weight, ctx.adj) if needed[1] else None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
-        return with_models(_WeightedSum.apply, 2, info, in_dims, args)
+        return with_models(_KernelSum.apply, 2, info, in_dims, args)
 
 
-def weighted_by_kernel(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
+class _MatrixSum(torch.autograd.Function):
+    @staticmethod
+    def forward(u: Tensor, weight: Tensor, adj: Adjacency) -> Tensor:
+        return adj.matrix(weight) @ u
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        *tensors, ctx.adj = inputs
+        ctx.save_for_backward(*tensors)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        (u, weight), adj, needed = ctx.saved_tensors, ctx.adj, ctx.needs_input_grad
+        grad, to_u, to_weight = grad.contiguous(), None, None
+        if needed[0]:
+            to_u = adj.matrix(weight, transposed=True) @ grad
+        if needed[1]:
+            to_weight = (grad.index_select(0, adj.row) * u.index_select(0, adj.col)).sum(-1)
+        return to_u, to_weight, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, u: Tensor, weight: Tensor, adj: Adjacency) -> tuple[Tensor, int]:
+        models = info.batch_size
+        u = u.expand(models, *u.shape) if in_dims[0] is None else u.movedim(in_dims[0], 0)
+        if in_dims[1] is None:  # one product with [u_1 … u_M]
+            side_by_side = u.movedim(0, 1).reshape(adj.num_cols, -1)
+            return _MatrixSum.apply(side_by_side, weight, adj).view(adj.num_rows, models, -1), 1
+        weights = weight.movedim(in_dims[1], 0)
+        return torch.stack([_MatrixSum.apply(*own, adj) for own in zip(u, weights, strict=True)]), 0
+
+
+def kernel_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
     """See :func:`hyperboloid.kernels.weighted_sum`, for float32 on a GPU."""
-    out: Tensor = _WeightedSum.apply(u.unsqueeze(0), weight.to(u.dtype).unsqueeze(0), adj)[0]
+    out: Tensor = _KernelSum.apply(u.unsqueeze(0), weight.unsqueeze(0), adj)[0]
     return out.squeeze(0)
 
 
-def _matrix(start: Tensor, index: Tensor, size: tuple[int, int], like: Tensor) -> Tensor:
-    ones = torch.ones(index.shape, dtype=like.dtype, device=like.device)
-    return torch.sparse_csr_tensor(start, index, ones, size, check_invariants=False)
+def matrix_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
+    """See :func:`hyperboloid.kernels.weighted_sum`, for float32 and float64 anywhere."""
+    out: Tensor = _MatrixSum.apply(u, weight, adj)
+    return out
 
 
 def sum_aggregate(u: Tensor, adj: Adjacency) -> Tensor:
     """Σ_j u_j over every row's neighbours, ``(num_cols, d)`` to ``(num_rows, d)``."""
-    out: Tensor = _Sum.apply(u, adj)
-    return out
+    return matrix_sum(u, adj, u.new_ones(adj.col.shape))

@@ -1,13 +1,15 @@
-"""PyG's own convolutions as layers of our networks: the linear map goes first and is ours, the rest is PyG's.
+"""What Euclidean layers share: the linear map goes first, then comes the sum over neighbours.
 
-Convolution and linear map commute, so this changes no value. It lets one-hot and sparse features, DropConnect and the
-reproducible random masks work for Euclidean networks exactly as they do for hyperbolic ones.
+The two commute, so this changes no value. One-hot and sparse features, DropConnect and the reproducible random masks
+work for Euclidean networks as they do for hyperbolic ones, and a batch of models writes no message of any edge.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
+import torch
 from torch import Tensor, nn
-from torch_geometric.nn import MessagePassing
 
 from hyperboloid.errors import InputError
 from hyperboloid.kernels import Adjacency
@@ -18,27 +20,20 @@ from .graph_input import GraphInput, resolve_graph
 from .linear import TangentLinear
 
 
-class Through(nn.Identity):
-    """Stands in for a linear map that has been applied already."""
-
-    def reset_parameters(self) -> None:
-        """Nothing to reset."""
-
-
 def refuse_weights(weight: Tensor | None, name: str) -> None:
     """Refuse edge weights where a convolution would ignore them; a sparse matrix of ones says nothing."""
     if weight is not None and bool((weight != 1).any()):
         raise InputError(f"{name} has no place for edge weights: leave them out, or choose another model.")
 
 
-class PyGLayer(nn.Module):
-    """A linear map, then a PyG convolution without its own.
+class FlatConv(nn.Module):
+    """A linear map, then a convolution.
 
     Args:
         in_channels: width of the input; for a graph without features the number of its nodes.
-        out_channels: width of the output.
-        conv: the convolution, its linear map replaced by :class:`Through`.
+        transformed: width of the transformed nodes.
         self_loops: let every node be its own neighbour.
+        bias: width of the bias that is added in the end; None for none.
         dropout: probability of dropping an input feature.
         drop_connect: probability of dropping an entry of the linear map.
 
@@ -48,22 +43,22 @@ class PyGLayer(nn.Module):
         - output: ``(N, out_channels)``
     """
 
-    per_model = ("dropout",)
+    per_model: ClassVar[tuple[str, ...]] = ("dropout",)
 
     def __init__(
         self,
         in_channels: int,
-        out_channels: int,
-        conv: MessagePassing,
+        transformed: int,
         *,
         self_loops: bool,
+        bias: int | None,
         dropout: float = 0.0,
         drop_connect: float = 0.0,
     ) -> None:
         super().__init__()
         check_probabilities(dropout=dropout, drop_connect=drop_connect)
-        self.lin = TangentLinear(in_channels, out_channels, bias=False, drop_connect=drop_connect)
-        self.conv = conv
+        self.lin = TangentLinear(in_channels, transformed, bias=False, drop_connect=drop_connect)
+        self.bias = None if bias is None else nn.Parameter(torch.zeros(bias))
         self.self_loops = self_loops
         self.dropout = dropout
 
@@ -71,10 +66,12 @@ class PyGLayer(nn.Module):
         """Start again."""
         for part in self.children():
             part.reset_parameters()  # type: ignore[operator]
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
     def forward(self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None = None) -> Tensor:
         """Convolve; see the class for shapes."""
-        return self.convolve(*self.prepare(x, edge_index, edge_weight))
+        return self.shifted(self.convolve(*self.prepare(x, edge_index, edge_weight)))
 
     def prepare(
         self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None
@@ -86,6 +83,13 @@ class PyGLayer(nn.Module):
         return x, u, adj, weight
 
     def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
-        """Output of the convolution for transformed nodes ``u`` ``(N, out_channels)``."""
-        out: Tensor = self.conv(u, adj.edge_index, weight)
-        return out
+        """Output of the convolution for transformed nodes ``u`` ``(N, transformed)``."""
+        raise NotImplementedError
+
+    def shifted(self, out: Tensor) -> Tensor:
+        """Add the bias."""
+        return out if self.bias is None else out + self.bias
+
+    def extra_repr(self) -> str:
+        """Whether there is a bias."""
+        return f"bias={self.bias is not None}"

@@ -1,41 +1,27 @@
-"""Graph attention network (Veličković et al., ICLR '18), PyG's :class:`~torch_geometric.nn.GATConv`."""
+"""Graph attention network (Veličković et al., ICLR '18); its values are those of PyG's ``GATConv``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor
-from torch_geometric.nn import GATConv
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch_geometric.nn.inits import glorot
 
-from hyperboloid.kernels import Adjacency, dropout
+from hyperboloid.kernels import Adjacency, dropout, row_softmax, weighted_sum
 
 from .conv import check_probabilities
 from .encoder import Network
 from .features import Features
+from .flat import FlatConv, refuse_weights
 from .graph_input import GraphInput
-from .pyg import PyGLayer, Through, refuse_weights
+
+#: Slope of the LeakyReLU below 0.
+SLOPE = 0.2
 
 
-class _GATConv(GATConv):
-    """PyG's, with attention dropout from the reproducible random stream."""
-
-    att_dropout: float | Tensor = 0.0
-    per_model = ("att_dropout",)
-
-    def edge_update(
-        self,
-        alpha_j: Tensor,
-        alpha_i: Tensor | None,
-        edge_attr: Tensor | None,
-        index: Tensor,
-        ptr: Tensor | None,
-        dim_size: int | None,
-    ) -> Tensor:
-        alpha = super().edge_update(alpha_j, alpha_i, edge_attr, index, ptr, dim_size)
-        return dropout(alpha, self.att_dropout, self.training)
-
-
-class GATLayer(PyGLayer):
+class GATLayer(FlatConv):
     r"""One layer :math:`\sum_j \alpha_{ij} W x_j + b`, without its activation.
 
     .. math::  \alpha_{ij} = \mathrm{softmax}_{j \in N(i) \cup \{i\}}\,
@@ -50,7 +36,7 @@ class GATLayer(PyGLayer):
             last layer with as many outputs as classes, every head has all of them and they are averaged.
         bias: add b.
         att_dropout: probability of dropping an attention weight.
-        **common: arguments of every :class:`PyGLayer`, whose shapes hold too.
+        **common: arguments of every :class:`FlatConv`, whose shapes hold too.
     """
 
     def __init__(
@@ -66,10 +52,15 @@ class GATLayer(PyGLayer):
         check_probabilities(att_dropout=att_dropout)
         concat = out_channels % heads == 0
         width = out_channels // heads if concat else out_channels
-        conv = _GATConv(width, width, heads, concat=concat, add_self_loops=False, bias=bias)
-        conv.lin, conv.att_dropout = Through(), att_dropout
-        super().__init__(in_channels, heads * width, conv, self_loops=True, **common)
+        super().__init__(in_channels, heads * width, self_loops=True, bias=out_channels if bias else None, **common)
+        self.heads = heads
+        self.concat = concat
+        self.att_dropout = att_dropout
+        self.att_src = nn.Parameter(torch.empty(heads, width))
+        self.att_dst = nn.Parameter(torch.empty(heads, width))
+        self._reset_attention()
 
+    per_model = ("dropout", "att_dropout")
     attends = True
 
     def forward(  # type: ignore[override]  # PyG's convention: what is given back depends on what is asked for
@@ -80,22 +71,43 @@ class GATLayer(PyGLayer):
         *,
         return_attention_weights: bool = False,
     ) -> Tensor | tuple[Tensor, tuple[Tensor, Tensor]]:
-        """As every :class:`PyGLayer`; with ``return_attention_weights=True`` also the edges and their weights.
+        """As every :class:`FlatConv`; with ``return_attention_weights=True`` also the edges and their weights.
 
         These are ``((2, E'), (E',))`` with self loops, by target and source, the mean over the heads.
         """
         if not return_attention_weights:
             return super().forward(x, edge_index, edge_weight)
-        _, u, adj, weight = self.prepare(x, edge_index, edge_weight)
+        x, u, adj, weight = self.prepare(x, edge_index, edge_weight)
         refuse_weights(weight, "GAT")
-        out, (edges, alpha) = self.conv(u, adj.edge_index, return_attention_weights=True)
-        return out, (edges, alpha.mean(-1))
+        alpha = self._weights(u, adj)
+        return self.shifted(self._attended(u, adj, alpha)), (adj.edge_index, alpha.mean(0))
 
     def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """Attend to the neighbours."""
         refuse_weights(weight, "GAT")
-        out: Tensor = self.conv(u, adj.edge_index)
-        return out
+        return self._attended(u, adj, self._weights(u, adj))
+
+    def _weights(self, u: Tensor, adj: Adjacency) -> Tensor:
+        """α of each head ``(heads, E)``."""
+        found = []
+        for own, source, target in zip(u.chunk(self.heads, 1), self.att_src, self.att_dst, strict=True):
+            score = (own @ target).index_select(0, adj.row) + (own @ source).index_select(0, adj.col)
+            found.append(row_softmax(F.leaky_relu(score, SLOPE), adj))
+        return dropout(torch.stack(found), self.att_dropout, self.training)
+
+    def _attended(self, u: Tensor, adj: Adjacency, alpha: Tensor) -> Tensor:
+        """The heads' sums over neighbours, side by side or averaged."""
+        sums = [weighted_sum(own, adj, a) for own, a in zip(u.chunk(self.heads, 1), alpha, strict=True)]
+        return torch.cat(sums, 1) if self.concat else torch.stack(sums).mean(0)
+
+    def reset_parameters(self) -> None:
+        """Start again."""
+        super().reset_parameters()
+        self._reset_attention()
+
+    def _reset_attention(self) -> None:
+        glorot(self.att_src)
+        glorot(self.att_dst)
 
 
 class GAT(Network):

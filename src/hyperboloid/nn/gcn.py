@@ -1,29 +1,36 @@
-"""Graph convolutional network (Kipf & Welling, ICLR '17), PyG's :class:`~torch_geometric.nn.GCNConv`."""
+"""Graph convolutional network (Kipf & Welling, ICLR '17); its values are those of PyG's ``GCNConv``."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from torch_geometric.nn import GCNConv
+from torch import Tensor
+from torch_geometric.nn.conv.gcn_conv import gcn_norm
+
+from hyperboloid.kernels import Adjacency, weighted_sum
 
 from .encoder import Network
-from .pyg import PyGLayer, Through
+from .features import Features
+from .flat import FlatConv
 
 
-class GCNLayer(PyGLayer):
+class GCNLayer(FlatConv):
     r"""One layer :math:`\tilde D^{-1/2} (A + I) \tilde D^{-1/2} X W + b`, without its activation.
 
     Args:
         in_channels: width of the input; for a graph without features the number of its nodes.
         out_channels: width of the output.
         bias: add b.
-        **common: arguments of every :class:`PyGLayer`, whose shapes hold too.
+        **common: arguments of every :class:`FlatConv`, whose shapes hold too.
     """
 
     def __init__(self, in_channels: int, out_channels: int, *, bias: bool = True, **common: Any) -> None:
-        conv = GCNConv(out_channels, out_channels, add_self_loops=False, bias=bias)
-        conv.lin = Through()
-        super().__init__(in_channels, out_channels, conv, self_loops=True, **common)
+        super().__init__(in_channels, out_channels, self_loops=True, bias=out_channels if bias else None, **common)
+
+    def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
+        """Sum the neighbours under the symmetric normalisation."""
+        _, normalized = gcn_norm(adj.edge_index, weight, adj.num_rows, add_self_loops=False, dtype=u.dtype)
+        return weighted_sum(u, adj, normalized)
 
 
 class GCN(Network):

@@ -1,21 +1,20 @@
-"""GraphSAGE (Hamilton et al., NeurIPS '17) with mean aggregation, PyG's :class:`~torch_geometric.nn.SAGEConv`."""
+"""GraphSAGE (Hamilton et al., NeurIPS '17) with mean aggregation; its values are those of PyG's ``SAGEConv``."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from torch import Tensor
-from torch_geometric.nn import SAGEConv
 
-from hyperboloid.kernels import Adjacency
+from hyperboloid.kernels import Adjacency, row_normalize, weighted_sum
 
 from .encoder import Network
 from .features import Features
+from .flat import FlatConv, refuse_weights
 from .linear import TangentLinear
-from .pyg import PyGLayer, Through, refuse_weights
 
 
-class SAGELayer(PyGLayer):
+class SAGELayer(FlatConv):
     r"""One layer :math:`\mathrm{mean}_{j \in N(i)} W_l x_j + W_r x_i + b`, without its activation.
 
     All neighbours are used, none sampled: the paper's graphs are small. It has no place for edge weights.
@@ -25,21 +24,20 @@ class SAGELayer(PyGLayer):
         out_channels: width of the output.
         bias: add b.
         drop_connect: probability of dropping an entry of W_l or W_r.
-        **common: arguments of every :class:`PyGLayer`, whose shapes hold too.
+        **common: arguments of every :class:`FlatConv`, whose shapes hold too.
     """
 
     def __init__(
         self, in_channels: int, out_channels: int, *, bias: bool = True, drop_connect: float = 0.0, **common: Any
     ) -> None:
-        conv = SAGEConv(out_channels, out_channels)
-        conv.lin_l, conv.lin_r = Through(), Through()
-        super().__init__(in_channels, out_channels, conv, self_loops=False, drop_connect=drop_connect, **common)
+        super().__init__(in_channels, out_channels, self_loops=False, bias=None, drop_connect=drop_connect, **common)
         self.own = TangentLinear(in_channels, out_channels, bias=bias, drop_connect=drop_connect)
 
     def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """The neighbours' mean and the node itself."""
         refuse_weights(weight, "GraphSAGE")
-        out: Tensor = self.conv((u, self.own(x)), adj.edge_index)
+        mean = weighted_sum(u, adj, row_normalize(u.new_ones(adj.row.shape), adj))
+        out: Tensor = mean + self.own(x)
         return out
 
 
