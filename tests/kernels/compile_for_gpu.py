@@ -73,7 +73,7 @@ gpu_pairs.flat_pair_gradients(gpu_pairs.flat_pair_squares(z, pairs), z, pairs)
 sums, *needed = gpu_tangent.tangent_sums(z, z, beta, weight, adj)
 gpu_tangent.tangent_gradients(sums, z, z, beta, weight, adj, *needed)
 grad = gpu_sums.weighted_sums(z, weight, adj)
-gpu_sums.column_gradient(grad, weight, adj), gpu_sums.weight_gradient(grad, z, weight, adj)
+gpu_sums.column_gradient(grad, weight, adj), gpu_sums.weight_gradient(grad, z, adj)
 for operation in gpu.ROWS.values():
     values = operation.values(z, z, beta.view(M, 1))
     operation.gradients(z, z, beta.view(M, 1), values)

@@ -77,3 +77,22 @@ def test_points_in_about_the_same_direction(radius, apart, d):
         found.append([t.detach().cpu().double() for t in (out, *gradients)])
     for mine, exact in list(zip(*found, strict=True))[:3]:
         assert (mine - exact).norm() <= 5e-5 * exact.norm()
+
+
+@pytest.mark.parametrize(("n", "k", "own_weights"), [(2500, 3, True), (3, 2500, False)])
+def test_weighted_sums_of_many_models(n, k, own_weights):
+    """See test_sums.py, of which this is the compiled twin: long rows or columns, in several pieces."""
+    draws = torch.Generator().manual_seed(0)
+    x = torch.randn(n, k, generator=draws)
+    x[1:, 1:] *= torch.rand(n - 1, k - 1, generator=draws) < 0.1
+    row, col = x.nonzero(as_tuple=True)
+    value = torch.randn(5, row.numel(), generator=draws) if own_weights else x[row, col]
+    w, grad = torch.randn(5, k, 7, generator=draws), torch.randn(5, n, 7, generator=draws)
+    dense = torch.zeros(5, n, k).index_put((torch.arange(5)[:, None], row, col), value).double()
+    pattern = Adjacency.from_edges(col.cuda(), row.cuda(), (k, n), self_loops=False)
+    ours = w.cuda().requires_grad_()
+    in_dims = (0, 0 if own_weights else None)
+    found = torch.func.vmap(lambda w, v: weighted_sum(w, pattern, v), in_dims)(ours, value.cuda())
+    (to_w,) = torch.autograd.grad(found, ours, grad.cuda())
+    for mine, exact in ((found, dense @ w.double()), (to_w, dense.mT @ grad.double())):
+        assert (mine.detach().cpu() - exact).norm() <= 1e-5 * exact.norm()

@@ -1,4 +1,4 @@
-"""GAT: PyG's GATConv, with its weights; our own is only where the attention dropout comes from."""
+"""GAT: the values of PyG's GATConv, with its weights."""
 
 import pytest
 import torch
@@ -141,3 +141,11 @@ def test_settings_reach_the_layers():
     for layer in built.convs:
         assert (layer.dropout, layer.att_dropout, layer.lin.drop_connect) == (0.1, 0.2, 0.3)
         assert layer.bias is None
+
+
+def test_a_hub_in_half_precision():
+    """Equal neighbours have equal weights, whose sum is 1; in bfloat16 a thousand of them would not be."""
+    star = torch.stack([torch.arange(1, 1001), torch.zeros(1000, dtype=torch.long)])
+    layer, x = GATLayer(3, 2, bias=False).bfloat16(), torch.ones(1001, 3, dtype=torch.bfloat16)
+    expected = x[0].float() @ layer.lin.weight.float().t()
+    torch.testing.assert_close(layer(x, star)[0].float(), expected, rtol=0.02, atol=0.02)

@@ -1,4 +1,4 @@
-"""GCN: PyG's GCNConv, with its weights."""
+"""GCN: the values of PyG's GCNConv, with its weights."""
 
 import pytest
 import torch

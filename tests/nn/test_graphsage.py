@@ -1,4 +1,4 @@
-"""GraphSAGE: PyG's SAGEConv, with its weights."""
+"""GraphSAGE: the values of PyG's SAGEConv, with its weights."""
 
 import pytest
 import torch
@@ -115,3 +115,11 @@ def test_settings_reach_the_layers():
     assert repr(built) == repr(GraphSAGE(K, 6, 3, 2, activation="elu", bias=False, dropout=0.1, drop_connect=0.3))
     for layer in built.convs:
         assert (layer.dropout, layer.lin.drop_connect, layer.own.drop_connect, layer.own.bias) == (0.1, 0.3, 0.3, None)
+
+
+def test_a_hub_in_half_precision():
+    """A thousand ones add up to 256 in bfloat16, where the next number is 258."""
+    star = torch.stack([torch.arange(1, 1001), torch.zeros(1000, dtype=torch.long)])
+    layer, x = SAGELayer(3, 2, bias=False).bfloat16(), torch.ones(1001, 3, dtype=torch.bfloat16)
+    expected = x[0].float() @ (layer.lin.weight + layer.own.weight).float().t()
+    torch.testing.assert_close(layer(x, star)[0].float(), expected, rtol=0.02, atol=0.02)

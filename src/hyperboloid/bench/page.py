@@ -105,9 +105,9 @@ def _text(measured: Measured, page: Page, source: Path, *, grown: bool) -> str:
         f"{tables.growths(measured)}\n\n![time against edges](figures/growth.png)" if grown else tables.NOT_MEASURED,
         "## One epoch",
         _first_paragraphs(epochs),
-        f'"{epochs.DENSE_GAT}" is the network as users of PyG write it; `gat` and `gcn` are PyG\'s convolutions behind '
-        "our linear map, which takes sparse features. In brackets what the code published with the paper takes, where "
-        "it is known.",
+        f'"{epochs.DENSE_GAT}" is the network as users of PyG write it; `gat` and `gcn` are ours, with the values of '
+        "PyG's convolutions; they take sparse features. In brackets what the code published with the paper takes, "
+        "where it is known.",
         "### CPU",
         tables.all_epochs(measured, "cpu"),
         _where("LGCN's epoch", measured.select("epochs", "cpu"), epochs.PROFILE),

@@ -194,13 +194,16 @@ def _is_fused(u: Tensor) -> bool:
 def weighted_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
     """Σ_j w_ij u_j over every row's neighbours, ``(num_cols, d)`` to ``(num_rows, d)``, for weights ``(E,)``.
 
-    It is also the product of a sparse matrix, whose values are the weights, with u.
+    It is also the product of a sparse matrix, whose values are the weights, with u. Halves are summed in float32.
     """
-    weight, backend = weight.to(u.dtype), chosen_backend(u)
-    if backend == "reference" or u.dtype not in (torch.float32, torch.float64):
-        return reference.row_sum(weight.unsqueeze(-1) * u.index_select(0, adj.col), adj)
-    by_kernel = backend == "triton" and u.dtype == torch.float32
-    return (kernel_sum if by_kernel else matrix_sum)(u, adj, weight)
+    dtype, backend = u.dtype, chosen_backend(u)
+    u = u.to(torch.promote_types(dtype, torch.float32))
+    weight = weight.to(u.dtype)
+    if backend == "cpu":
+        return matrix_sum(u, adj, weight).to(dtype)
+    if backend == "triton" and u.dtype == torch.float32:
+        return kernel_sum(u, adj, weight).to(dtype)
+    return reference.row_sum(weight.unsqueeze(-1) * u.index_select(0, adj.col), adj).to(dtype)
 
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:

@@ -101,7 +101,7 @@ def scores(
     INDEX: tl.constexpr, A: tl.constexpr, SHARED: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
-    """−d_L² of some entries, at least −CAP; 0 of a node to itself, where rows and columns share their features.
+    """−d_L² of some entries, at least −cap; 0 of a node to itself, where rows and columns share their features.
 
     The model's first flag is raised where too little is left of one.
     """

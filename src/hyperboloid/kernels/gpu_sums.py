@@ -1,4 +1,7 @@
-"""Triton kernels for weighted sums of neighbours, float32, that write no vector per entry."""
+"""Triton kernels for weighted sums of neighbours, float32, that write no vector per entry.
+
+The pieces of a long row are added up in no fixed order.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from torch import Tensor
 
 from .adjacency import Adjacency, Side
 from .gpu import PIECE_ROOM, TAKEN, _block, _tile
-from .gpu_pairs import entry_call, entry_products
+from .gpu_pairs import PairCall, entry_products
 
 
 @triton.jit(do_not_specialize=["sources", "targets", "weight_step"])
@@ -62,9 +65,9 @@ def column_gradient(grad: Tensor, weight: Tensor, adj: Adjacency) -> Tensor:
     return _sums(grad, weight, adj.index.columns, adj.index.entry, adj.num_cols)
 
 
-def weight_gradient(grad: Tensor, u: Tensor, weight: Tensor, adj: Adjacency) -> Tensor:
+def weight_gradient(grad: Tensor, u: Tensor, adj: Adjacency) -> Tensor:
     """Gradient in the weights ``(M, E)``."""
-    call, weight = entry_call(adj.ends, weight, u.size(2))
+    call = PairCall(adj.ends.expand(u.size(0), 2, -1), u.size(2))
     product = call.numbers(1).squeeze(1)
     call.take_sums(entry_products, grad.contiguous(), u.contiguous(), call.pairs, product, grad.size(1), u.size(1))
-    return product.to(weight.dtype)
+    return product.to(u.dtype)

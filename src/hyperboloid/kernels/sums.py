@@ -33,7 +33,7 @@ class _KernelSum(torch.autograd.Function):
 
         (u, weight), needed = ctx.saved_tensors, ctx.needs_input_grad
         to_u = column_gradient(grad, weight, ctx.adj) if needed[0] else None
-        return to_u, weight_gradient(grad, u, weight, ctx.adj) if needed[1] else None, None
+        return to_u, weight_gradient(grad, u, ctx.adj) if needed[1] else None, None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
@@ -66,8 +66,9 @@ class _MatrixSum(torch.autograd.Function):
         models = info.batch_size
         u = u.expand(models, *u.shape) if in_dims[0] is None else u.movedim(in_dims[0], 0)
         if in_dims[1] is None:  # one product with [u_1 … u_M]
-            side_by_side = u.movedim(0, 1).reshape(adj.num_cols, -1)
-            return _MatrixSum.apply(side_by_side, weight, adj).view(adj.num_rows, models, -1), 1
+            d = u.size(-1)
+            side_by_side = u.movedim(0, 1).reshape(adj.num_cols, models * d)
+            return _MatrixSum.apply(side_by_side, weight, adj).view(adj.num_rows, models, d), 1
         weights = weight.movedim(in_dims[1], 0)
         return torch.stack([_MatrixSum.apply(*own, adj) for own in zip(u, weights, strict=True)]), 0
 

@@ -40,7 +40,7 @@ class FlatConv(nn.Module):
     Shapes:
         - input: nodes ``(N, in_channels)``, sparse :class:`SparseFeatures`, or None for one-hot features; the graph as
           edge index ``(2, E)``, ``EdgeIndex``, torch.sparse ``adj_t`` or :class:`Adjacency`; edge weights ``(E,)``
-        - output: ``(N, out_channels)``
+        - output: ``(N, …)``, as wide as the subclass says
     """
 
     per_model: ClassVar[tuple[str, ...]] = ("dropout",)
@@ -89,7 +89,3 @@ class FlatConv(nn.Module):
     def shifted(self, out: Tensor) -> Tensor:
         """Add the bias."""
         return out if self.bias is None else out + self.bias
-
-    def extra_repr(self) -> str:
-        """Whether there is a bias."""
-        return f"bias={self.bias is not None}"

@@ -92,8 +92,9 @@ class GATLayer(FlatConv):
         found = []
         for own, source, target in zip(u.chunk(self.heads, 1), self.att_src, self.att_dst, strict=True):
             score = (own @ target).index_select(0, adj.row) + (own @ source).index_select(0, adj.col)
-            found.append(row_softmax(F.leaky_relu(score, SLOPE), adj))
-        return dropout(torch.stack(found), self.att_dropout, self.training)
+            wide = score.to(torch.promote_types(score.dtype, torch.float32))  # a hub has too many for half precision
+            found.append(row_softmax(F.leaky_relu(wide, SLOPE), adj))
+        return dropout(torch.stack(found).to(u.dtype), self.att_dropout, self.training)
 
     def _attended(self, u: Tensor, adj: Adjacency, alpha: Tensor) -> Tensor:
         """The heads' sums over neighbours, side by side or averaged."""

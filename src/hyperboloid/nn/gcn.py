@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
@@ -12,6 +13,13 @@ from hyperboloid.kernels import Adjacency, weighted_sum
 from .encoder import Network
 from .features import Features
 from .flat import FlatConv
+
+
+def symmetric_weights(adj: Adjacency, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Weights of the entries ``(E,)`` over the roots of both nodes' degrees; those of all are 1 if None are given."""
+    _, normalized = gcn_norm(adj.edge_index, weight, adj.num_rows, add_self_loops=False, dtype=dtype)
+    out: Tensor = normalized
+    return out
 
 
 class GCNLayer(FlatConv):
@@ -29,8 +37,7 @@ class GCNLayer(FlatConv):
 
     def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """Sum the neighbours under the symmetric normalisation."""
-        _, normalized = gcn_norm(adj.edge_index, weight, adj.num_rows, add_self_loops=False, dtype=u.dtype)
-        return weighted_sum(u, adj, normalized)
+        return weighted_sum(u, adj, symmetric_weights(adj, weight, u.dtype))
 
 
 class GCN(Network):

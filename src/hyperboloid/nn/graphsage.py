@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from hyperboloid.kernels import Adjacency, row_normalize, weighted_sum
+from hyperboloid.kernels import Adjacency, weighted_sum
 
 from .encoder import Network
 from .features import Features
@@ -36,7 +37,9 @@ class SAGELayer(FlatConv):
     def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """The neighbours' mean and the node itself."""
         refuse_weights(weight, "GraphSAGE")
-        mean = weighted_sum(u, adj, row_normalize(u.new_ones(adj.row.shape), adj))
+        # the same for all models of a batch, and exact where u is not
+        count = adj.rowptr.diff().clamp(min=1).to(torch.promote_types(u.dtype, torch.float32))
+        mean = weighted_sum(u, adj, count.reciprocal().index_select(0, adj.row))
         out: Tensor = mean + self.own(x)
         return out
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from torch import Tensor
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
 
 from hyperboloid.errors import InputError
 from hyperboloid.kernels import Adjacency, row_sum
@@ -13,6 +12,7 @@ from hyperboloid.kernels import Adjacency, row_sum
 from .ball import BallNetwork
 from .conv import HyperbolicConv, check_probabilities
 from .features import Features
+from .gcn import symmetric_weights
 from .linear import TangentLinear
 
 
@@ -51,7 +51,7 @@ class KGCNConv(HyperbolicConv):
         """Midpoints under the symmetric normalisation, stretched by its row sums."""
         if target is not u:
             raise InputError("κ-GCN's symmetric normalisation needs one kind of nodes, not a bipartite graph.")
-        _, normalized = gcn_norm(adj.edge_index, weight, adj.num_rows, add_self_loops=False, dtype=u.dtype)
+        normalized = symmetric_weights(adj, weight, u.dtype)
         midpoint = super().aggregate(target, u, adj, beta / 4, normalized)
         return row_sum(normalized, adj).unsqueeze(-1) * midpoint
 

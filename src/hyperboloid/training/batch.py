@@ -112,7 +112,7 @@ class Batch:
             "square": torch.zeros_like(flat),
         }
         self._epoch = torch.zeros((), dtype=torch.int32, device=flat.device)
-        self._recording = Recording(self._step, task.device)
+        self._recording = Recording(task.device)
         self.epoch = 0
 
     def __len__(self) -> int:
@@ -121,7 +121,7 @@ class Batch:
     def step(self) -> None:
         """Train every model for one epoch and score its validation part."""
         self.epoch += 1
-        self._recording.play()
+        self._recording.play(self._step)
 
     def _step(self) -> None:
         self._epoch += 1
@@ -202,7 +202,7 @@ class Batch:
         for tensors in (self._numbers, self._per_model):
             for name in tensors:
                 tensors[name] = tensors[name].index_select(0, chosen)
-        self._recording = Recording(self._step, self.task.device, warming=1)
+        self._recording = Recording(self.task.device, warming=1)
 
 
 class _Program(torch.nn.Module):

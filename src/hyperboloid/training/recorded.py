@@ -29,14 +29,14 @@ class RecordedTraining(Training):
         self._parameters = [p for p in self.encoder.parameters() if p.requires_grad]
         self._key, self._clock = (torch.tensor(n, dtype=torch.int32, device=task.device) for n in (seed, 0))
         self._told = torch.empty(0)
-        self._recording = Recording(self._program, task.device)
+        self._recording = Recording(task.device)
 
     def _optimizer(self) -> torch.optim.Optimizer:
         return adam(self.encoder, self.settings, fused=True, capturable=self.task.device.type == "cuda")
 
     def _learn_and_judge(self) -> tuple[float, Score, list[float]]:
         self._clock.fill_(self.epoch)
-        self._recording.play()
+        self._recording.play(self._program)
         fine, loss, metric, val_loss, *betas = self._told.tolist()
         if not fine:
             raise self._blame()

@@ -13,24 +13,27 @@ WARMING = 3
 class Recording:
     """A program that does the same operations on the same tensors every time.
 
-    On a GPU it is recorded once as a CUDA graph, and played from then on; elsewhere it just runs.
+    On a GPU it is recorded once as a CUDA graph, and played from then on; elsewhere it just runs. The program is given
+    anew each time, because to keep it would keep its owner, and with it the recording's memory, alive.
 
     Args:
-        program: takes what changes from run to run from tensors, and leaves its results in tensors.
         device: where it computes.
         warming: how often it runs before it is recorded.
     """
 
-    def __init__(self, program: Callable[[], None], device: torch.device, warming: int = WARMING) -> None:
-        self._program = program
+    def __init__(self, device: torch.device, warming: int = WARMING) -> None:
         self._device = device
         self._warming = warming
         self._graph: torch.cuda.CUDAGraph | None = None
 
-    def play(self) -> None:
-        """Run the program once."""
+    def play(self, program: Callable[[], None]) -> None:
+        """Run the program once.
+
+        Args:
+            program: takes what changes from run to run from tensors, and leaves its results in tensors.
+        """
         if self._device.type != "cuda":
-            self._program()
+            program()
         elif self._graph is not None:
             self._graph.replay()
         elif self._warming:
@@ -38,24 +41,26 @@ class Recording:
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
-                self._program()
+                program()
             torch.cuda.current_stream().wait_stream(stream)
         else:
-            self._graph = self._recorded()
+            self._graph = recorded(program)
             self._graph.replay()
 
-    def _recorded(self) -> torch.cuda.CUDAGraph:
-        """The program as a CUDA graph.
 
-        Raises:
-            torch.OutOfMemoryError: there was no room; on its way out of a recording it turns into another error.
-        """
-        graph = torch.cuda.CUDAGraph()
-        try:
-            with torch.cuda.graph(graph):
-                self._program()
-        except RuntimeError as error:
-            if isinstance(error.__context__, torch.OutOfMemoryError):
-                raise error.__context__ from None
-            raise
-        return graph
+def recorded(program: Callable[[], None]) -> torch.cuda.CUDAGraph:
+    """The program as a CUDA graph.
+
+    Raises:
+        torch.OutOfMemoryError: there was no room; on its way out of a recording it turns into another error.
+    """
+    graph = torch.cuda.CUDAGraph()
+    try:
+        # a recording that fails does not give the stream back by itself
+        with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
+            program()
+    except RuntimeError as error:
+        if isinstance(error.__context__, torch.OutOfMemoryError):
+            raise error.__context__ from None
+        raise
+    return graph
