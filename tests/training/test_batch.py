@@ -84,12 +84,29 @@ def test_a_batch_by_the_kernels_of_a_gpu_is_the_same(task):
     check_same(batch, RUNS[1:], "gcn", the_task, 6)
 
 
-def test_sparse_features_with_dropout_of_each_model():
-    x = (torch.rand(40, 60, generator=torch.Generator().manual_seed(0)) < 0.03).float()
-    edges = torch.randint(40, (2, 120), generator=torch.Generator().manual_seed(1))
+def sparse_graph(nodes=40, share=0.03):
+    x = (torch.rand(nodes, 60, generator=torch.Generator().manual_seed(0)) < share).float()
+    edges = torch.randint(nodes, (2, 3 * nodes), generator=torch.Generator().manual_seed(1))
     edges = torch.cat([edges, edges.flip(0)], 1)[:, edges.repeat(1, 2)[0] != edges.repeat(1, 2)[1]].unique(dim=1)
-    graph = Graph(name="sparse", num_nodes=40, edge_index=edges, x=x)
-    the_task = task_of(graph, "link")
+    return Graph(name="sparse", num_nodes=nodes, edge_index=edges, x=x)
+
+
+@pytest.mark.skipif(find_spec("triton") is None or torch.cuda.is_available(), reason="runs Triton's interpreter")
+@pytest.mark.parametrize("model", ["lgcn", "gcn", "gat", "hgcn", "hat"])
+def test_float32_by_the_kernels_of_a_gpu_is_that_of_the_cpu(model):
+    the_task = task_of(sparse_graph(nodes=8, share=0.1), "link", dtype=torch.float32)
+    losses = []
+    for backend in ("triton", "cpu"):
+        with use_backend(backend):
+            batch = Batch(model, the_task, RUNS[:2])
+            for _ in range(2):
+                batch.step()
+        losses.append([outcome.val_loss for outcome in batch.outcomes])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_sparse_features_with_dropout_of_each_model():
+    the_task = task_of(sparse_graph(), "link")
     batch = Batch("lgcn", the_task, RUNS)
     for _ in range(10):
         batch.step()
