@@ -16,11 +16,10 @@ from typing import Any
 
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
-from hyperboloid.nn.registry import get_model
-from hyperboloid.nn.shallow import ShallowEncoder
 from hyperboloid.training.checkpoint import write_json
 from hyperboloid.training.config import DTYPES, check_device
 from hyperboloid.training.journal import Journal
+from hyperboloid.training.loop import is_shallow
 from hyperboloid.training.many import Trial, Watcher, train_many
 from hyperboloid.training.selection import sweep_model, to_try
 from hyperboloid.training.settings import Settings
@@ -68,8 +67,7 @@ class RunProtocol:
 
     def limits(self, model: str) -> dict[str, Any]:
         """Epochs and patience for a model; shallow models have their own, for their epochs are of another kind."""
-        shallow = issubclass(get_model(model).load(), ShallowEncoder)
-        return {} if shallow else {"epochs": self.epochs, "patience": self.patience}
+        return {} if is_shallow(model) else {"epochs": self.epochs, "patience": self.patience}
 
     def made(self, line: Mapping[str, Any]) -> bool:
         """Whether a line was measured so, with today's grid."""
@@ -78,7 +76,7 @@ class RunProtocol:
 
     def record(self, model: str) -> dict[str, Any]:
         """What a line tells of it; the shallow models' search and stopping have always been the same."""
-        version = {} if issubclass(get_model(model).load(), ShallowEncoder) else {"search": SEARCH}
+        version = {} if is_shallow(model) else {"search": SEARCH}
         return dataclasses.asdict(self) | version
 
     def __post_init__(self) -> None:

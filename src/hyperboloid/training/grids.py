@@ -20,8 +20,8 @@ from typing import Any
 
 from hyperboloid.errors import InputError
 from hyperboloid.nn.registry import get_model
-from hyperboloid.nn.shallow import ShallowEncoder
 
+from .loop import is_shallow
 from .settings import Settings, check_names, default_settings
 
 LEARNING_RATES = (0.01, 0.008, 0.005, 0.001)
@@ -107,7 +107,7 @@ def grid(
         combinations = [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
         random.Random(0).shuffle(combinations)
         return [default_settings(model, task, dataset, **(given | point)) for point in combinations[:tries]]
-    if issubclass(line.load(), ShallowEncoder):
+    if is_shallow(model):
         factors = (1.0,) if "lr" in given else SHALLOW_FACTORS[:tries]
         return [dataclasses.replace(base, lr=base.lr * factor) for factor in factors]
     common: dict[str, Any] = {"activation": ACTIVATION[task], "scaling": base.scaling, "dim": base.dim}

@@ -122,7 +122,7 @@ def start_training(model: str, task: BaseTask, settings: Settings, seed: int) ->
         from .batch_loop import BatchTraining
 
         return BatchTraining(model, task, settings, seed)
-    if _is_shallow(model):
+    if is_shallow(model):
         from .shallow import ShallowTraining
 
         return ShallowTraining(model, task, settings, seed)
@@ -134,7 +134,8 @@ def start_training(model: str, task: BaseTask, settings: Settings, seed: int) ->
     return Training(model, task, settings, seed)
 
 
-def _is_shallow(model: str) -> bool:
+def is_shallow(model: str) -> bool:
+    """Whether the model is a table of embeddings, without layers."""
     return issubclass(get_model(model).load(), ShallowEncoder)
 
 
@@ -143,7 +144,7 @@ def can_be_batched(model: str, settings: Settings) -> bool:
 
     Fréchet means stop when they have converged, each by itself.
     """
-    return not _is_shallow(model) and get_model(model).settle(settings).mean != "frechet"
+    return not is_shallow(model) and get_model(model).settle(settings).mean != "frechet"
 
 
 def build_encoder(model: str, task: BaseTask, settings: Settings, seed: int) -> Any:
