@@ -1,4 +1,4 @@
-"""One epoch of link prediction, training step and validation, of LGCN and of PyG's networks in the same loop.
+"""One epoch of link prediction, training step and validation, of LGCN and of Euclidean networks in the same loop.
 
 All models have two layers of width 16, ReLU between them and no dropout, and see the same split. On a GPU an epoch is
 one recorded program, as in a sweep.
