@@ -1,14 +1,17 @@
-"""DeepWalk: its walks against the transition probabilities they should have, its embeddings on graphs with parts."""
+"""DeepWalk: its walks against the transition probabilities they should have, its skip-gram against gensim's."""
 
 import math
 
 import networkx
+import numpy as np
 import pytest
 import torch
+from torch.nn import functional as F
 
 from hyperboloid import InputError
 from hyperboloid.graphs import load_graph
 from hyperboloid.kernels import Adjacency
+from hyperboloid.kernels.skip_gram import alias_table, skip_gram
 from hyperboloid.nn import DeepWalk
 from hyperboloid.nn.deepwalk import random_walks
 
@@ -64,6 +67,69 @@ def test_same_key_same_walks_other_key_other_walks(karate):
 def test_a_walk_from_an_isolated_node_is_that_node():
     walks = random_walks(adjacency([(0, 2)], 3), torch.tensor([1, 0]), 4, key=0)
     assert walks.tolist() == [[1, -1, -1, -1], [0, 2, 0, 2]]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 1000])
+def test_negatives_are_drawn_as_likely_as_their_weights(count):
+    weight = np.random.default_rng(count).pareto(0.5, count) + 1e-3  # a few are most of it
+    share, alias = alias_table(weight)
+    likely = share / 2.0**24
+    np.add.at(likely, alias, 1 - share / 2.0**24)
+    np.testing.assert_allclose(likely / count, weight / weight.sum(), atol=2.0**-24)
+
+
+def test_a_pass_descends_pair_by_pair():
+    """Of walks along an edge and back, without negatives, so that nothing is drawn; against autograd."""
+    walks = torch.tensor([[0, 1, 0], [2, 1, -1], [3, -1, -1]])
+    generator = torch.Generator().manual_seed(0)
+    v, c = (torch.randn(4, 5, generator=generator, dtype=torch.float64) for _ in range(2))
+    mine = v.float().numpy(), c.float().numpy()
+    loss, visited = skip_gram(walks.numpy(), *mine, *alias_table(np.ones(4)), 1, 0, 0.3, 0.0, key=1)
+    expected = 0.0
+    for lr, pairs in ((0.3, [(0, 1), (1, 0), (1, 0), (0, 1)]), (0.2, [(2, 1), (1, 2)])):
+        for here, other in pairs:
+            x, y = v[other].clone().requires_grad_(), c[here].clone().requires_grad_()
+            own = -F.logsigmoid(x @ y)
+            own.backward()
+            v[other] -= lr * x.grad
+            c[here] -= lr * y.grad
+            expected += own.item()
+    assert visited == 6
+    assert loss == pytest.approx(expected, rel=1e-5)
+    np.testing.assert_allclose(mine[0], v, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(mine[1], c, rtol=1e-4, atol=1e-6)
+
+
+def by_gensim(walks, width, seed):
+    """Scores of all pairs after one pass of gensim's skip-gram."""
+    from gensim.models import Word2Vec
+
+    model = Word2Vec(
+        vector_size=width, window=4, negative=5, seed=seed, workers=1, sg=1, hs=0, sample=0, min_count=1, sorted_vocab=0
+    )
+    model.build_vocab_from_freq(dict(enumerate(torch.bincount(walks.flatten()).tolist())))
+    model.train(walks.tolist(), total_examples=len(walks), epochs=1, start_alpha=0.05, end_alpha=0.01)
+    return model.wv.vectors @ model.syn1neg.T
+
+
+def by_us(walks, width, seed):
+    """The same, by ours."""
+    count = torch.bincount(walks.flatten())
+    vectors = (np.random.default_rng(seed).random((len(count), width), np.float32) - 0.5) / width
+    contexts = np.zeros_like(vectors)
+    skip_gram(walks.numpy(), vectors, contexts, *alias_table(count.double().pow(0.75).numpy()), 4, 5, 0.05, 0.01, seed)
+    return vectors @ contexts.T
+
+
+def test_it_learns_what_gensim_learns(karate):
+    """The mean scores of eight starts differ about as little from those of gensim as gensim's do among themselves."""
+    walks = random_walks(karate, torch.arange(34).repeat(60), 40, key=1)
+    mine, gensims, others = (
+        np.mean([learn(walks, 8, seed) for seed in range(first, first + 8)], 0)
+        for learn, first in ((by_us, 1), (by_gensim, 1), (by_gensim, 9))
+    )
+    assert gensims.std() > 0.5  # it has learned something
+    assert np.abs(mine - gensims).mean() < 1.5 * np.abs(others - gensims).mean()
 
 
 def trained(edge_index, nodes, epochs=5, edge_weight=None, **settings):

@@ -219,13 +219,13 @@ def test_a_protocol_is_checked(given):
 def test_a_model_that_lacks_its_library_is_skipped(measure, monkeypatch, tmp_path):
     def missing(*args, **options):
         if args[0] == "deepwalk":
-            raise InputError("This model needs gensim.")
+            raise InputError("This model needs scikit-learn.")
         return real(*args, **options)
 
     real = cell_work.sweep_model
     monkeypatch.setattr(cell_work, "sweep_model", missing)
     seen, session = measure(disease("deepwalk", "gcn"))
-    assert session.skipped == {"node disease d=8 deepwalk": "This model needs gensim."}
+    assert session.skipped == {"node disease d=8 deepwalk": "This model needs scikit-learn."}
     assert seen.skips == list(session.skipped.items())
     assert (session.measured, session.left) == (1, 0)
     assert "skipped" in session.table("node").remarks[0]

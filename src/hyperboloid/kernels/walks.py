@@ -10,13 +10,22 @@ from numba import njit
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
+#: By which the states of Steele's SplitMix64 follow each other.
+STEP = np.uint64(0x9E3779B97F4A7C15)
+
+
 @njit(cache=True, inline="always")
-def _uniform(key: int, counter: int) -> float:
-    """A number in [0, 1) that depends on nothing but the two given, by Steele's SplitMix64."""
-    x = np.uint64(key) + np.uint64(counter) * np.uint64(0x9E3779B97F4A7C15)
+def mixed(x: np.uint64) -> np.uint64:
+    """The 64 random bits of a state."""
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.float64((x ^ (x >> np.uint64(31))) >> np.uint64(11)) / 9007199254740992.0
+    return x ^ (x >> np.uint64(31))
+
+
+@njit(cache=True, inline="always")
+def _uniform(key: int, counter: int) -> float:
+    """A number in [0, 1) that depends on nothing but the two given."""
+    return np.float64(mixed(np.uint64(key) + np.uint64(counter) * STEP) >> np.uint64(11)) / 9007199254740992.0
 
 
 @njit(cache=True)

@@ -16,12 +16,12 @@ from hyperboloid.kernels.random import fold
 from .decoders import Distance
 from .encoder import Sizes
 from .settings import ModelSettings
-from .shallow import ShallowEncoder, import_extra
+from .shallow import ShallowEncoder
 
-#: Walks given to gensim at a time: it adds up its loss in float32, which more of them would overstrain.
+#: Walks that are in memory at a time.
 WALKS_AT_ONCE = 4096
-#: Where gensim's learning rate ends.
-LAST_LR = 1e-4
+#: Where the learning rate ends, and how often a node is a negative: its frequency to this power. Both are word2vec's.
+LAST_LR, POWER = 1e-4, 0.75
 
 
 class DeepWalk(ShallowEncoder):
@@ -45,11 +45,10 @@ class DeepWalk(ShallowEncoder):
         num_classes: see :class:`ShallowEncoder`.
         walks: γ, walks from every node in each epoch.
         walk_length: nodes of a walk; with edge weights a step is as likely as its edge's weight.
-        window: largest distance on a walk; gensim draws each node's own from 1 … window.
+        window: largest distance on a walk; as in word2vec each node draws its own from 1 … window.
         negatives: k.
     """
 
-    extras = ("gensim",)
     hyperbolic = False
     context: Tensor
 
@@ -117,8 +116,9 @@ class DeepWalk(ShallowEncoder):
     def train_epoch(
         self, edge_index: Tensor, edge_weight: Tensor | None = None, *, lr: float, seed: int, epoch: int, epochs: int
     ) -> float:
-        """One pass of gensim's skip-gram over fresh walks; gives the loss per node visited."""
-        word2vec = import_extra("gensim").models.Word2Vec
+        """One pass of skip-gram over fresh walks; gives the loss per node visited."""
+        from hyperboloid.kernels.skip_gram import alias_table, skip_gram
+
         nodes = self.table.size(0)
         adj = cached_adjacency(edge_index.cpu(), (nodes, nodes), self_loops=False)
         weight = None if edge_weight is None else adj.sort_weights(edge_weight.cpu())
@@ -126,29 +126,21 @@ class DeepWalk(ShallowEncoder):
         for walks in self._corpus(adj, weight, seed, epoch):  # drawn twice, because to keep them would take much memory
             count += torch.bincount(walks[walks >= 0], minlength=nodes)
 
-        key = fold(seed, epoch)
-        model = word2vec(
-            vector_size=self.table.size(1), window=self.window, negative=self.negatives, seed=key, workers=1,
-            sg=1, hs=0, sample=0, min_count=1, sorted_vocab=0,
-        )  # fmt: skip
-        model.build_vocab_from_freq(dict(enumerate(count.tolist())))
-        model.wv.vectors[:] = self.table.cpu().numpy()
-        model.syn1neg[:] = self.context.cpu().numpy()
-
-        done, loss, words = 0, 0.0, 0
+        table, context = (t.float().cpu().clone() for t in (self.table, self.context))
+        drawing = alias_table(count.double().pow(POWER).numpy())
+        done, loss, visited = 0, 0.0, 0
         total = self.walks * nodes
         for walks in self._corpus(adj, weight, seed, epoch):
             start, done = done, done + walks.size(0)
-            first, last = (lr + (LAST_LR - lr) * (epoch - 1 + part / total) / epochs for part in (start, done))
-            # after its end a walk holds −1, which is no word and therefore passed over
-            trained, _ = model.train(
-                walks.tolist(), total_examples=walks.size(0), epochs=1, start_alpha=first, end_alpha=last,
-                compute_loss=True,
+            ends = (lr + (LAST_LR - lr) * (epoch - 1 + part / total) / epochs for part in (start, done))
+            found, seen = skip_gram(
+                walks.numpy(), table.numpy(), context.numpy(), *drawing, self.window, self.negatives, *ends,
+                fold(fold(seed, epoch), start),
             )  # fmt: skip
-            loss, words = loss + model.get_latest_training_loss(), words + trained
-        self.table.copy_(torch.from_numpy(model.wv.vectors))
-        self.context.copy_(torch.from_numpy(model.syn1neg))
-        return float(loss / max(words, 1))
+            loss, visited = loss + found, visited + seen
+        self.table.copy_(table)
+        self.context.copy_(context)
+        return float(loss / max(visited, 1))
 
     def _corpus(self, adj: Adjacency, weight: Tensor | None, seed: int, epoch: int) -> Iterator[Tensor]:
         """The epoch's walks, some at a time; every node starts one before any starts its next."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -31,8 +31,6 @@ class ShallowEncoder(Encoder):
 
     inductive = False
     attends = False
-    #: packages, beyond the library's own, that training needs and using the trained model does not
-    extras: ClassVar[tuple[str, ...]] = ()
 
     def __init__(
         self, num_nodes: int, dim: int, num_classes: int | None = None, *, curvature: Curvature | None = None

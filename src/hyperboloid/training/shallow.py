@@ -35,14 +35,11 @@ class ShallowTraining(Training):
 
     def __init__(self, model: str, task: BaseTask, settings: Settings, seed: int) -> None:
         super().__init__(model, task, settings, seed)
-        for name in (*self.encoder.extras, *(["sklearn"] if isinstance(task, NodeTask) else [])):
-            import_extra(name)  # better now than hours later
-        if (
-            isinstance(task, NodeTask)
-            and task.graph.y is not None
-            and task.graph.y[task.split.train].unique().numel() < 2
-        ):
-            raise InputError("All training nodes are of one class, so there is nothing to learn.")
+        if isinstance(task, NodeTask):
+            import_extra("sklearn")  # better now than hours later
+            assert task.graph.y is not None
+            if task.graph.y[task.split.train].unique().numel() < 2:
+                raise InputError("All training nodes are of one class, so there is nothing to learn.")
 
     @property
     def done(self) -> bool:
