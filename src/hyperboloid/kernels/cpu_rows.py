@@ -1,6 +1,11 @@
-"""The CPU backend for rows of vectors: chords in compiled loops, in double precision inside."""
+"""The CPU backend for rows of vectors: chords and gyrovector differences in compiled loops, double precision inside.
+
+A gyrovector difference is log_i(j) in a graph where every row's only neighbour is its like: loops of `cpu_tangent.py`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import numpy as np
 import torch
@@ -8,6 +13,7 @@ from torch import Tensor
 
 from hyperboloid.geometry.rows import Gradients, RowKernel
 
+from . import cpu_tangent
 from .cpu_loops import Array, _add_gradient, _excess, _legs, _pair, _radius, polar
 from .threads import loop, over_rows
 
@@ -84,11 +90,47 @@ def _gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
         flat = (t.view(-1, u.size(-1)).numpy() for t in (grad_u, grad_v))
         given = (*_rows(u, v, beta), grad.reshape(-1).contiguous().numpy())
         over_rows(_chord_gradients, *_evenly(u), *given, *flat, by_row.numpy())
-    grad_beta = by_row.view(beta.numel(), -1).sum(1)
-    limit = torch.finfo(u.dtype).max / 1e3
-    to_u, to_v, to_beta = (t.clamp_(-limit, limit).to(u.dtype) for t in (grad_u, grad_v, grad_beta))
+    return _held(u, grad_u, grad_v, by_row.view(beta.numel(), -1).sum(1))
+
+
+def _held(like: Tensor, *gradients: Tensor) -> Gradients:
+    """Double gradients in another dtype, held below its largest number."""
+    limit = torch.finfo(like.dtype).max / 1e3
+    to_u, to_v, to_beta = (t.clamp_(-limit, limit).to(like.dtype) for t in gradients)
     return to_u, to_v, to_beta
 
 
+def _by_root(u: Tensor, v: Tensor, beta: Tensor) -> Iterator[tuple[slice, tuple[Array, ...], tuple[Array, ...], float]]:
+    """The rows that share a √β: which they are, their points, lengths and sinh r, their graph and its weights, √β."""
+    x, y, roots, *radii = _rows(u, v, beta)
+    count = x.shape[0] // max(roots.size, 1)
+    ptr, weight = np.arange(count + 1), np.ones(count, np.float32)
+    for k, root in enumerate(roots):
+        own = slice(k * count, (k + 1) * count)
+        n_u, s_u, n_v, s_v = (column[own] for column in radii)
+        yield own, (x[own], n_u, s_u, y[own], n_v, s_v), (ptr, ptr[:-1], weight), float(root)
+
+
+def _gyro(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
+    """⊖u ⊕ v ``(…, d)``."""
+    out = torch.empty(u.shape, dtype=torch.float64)
+    for own, points, graph, root in _by_root(u, v, beta) if out.numel() else ():
+        out.view(-1, u.size(-1)).numpy()[own] = cpu_tangent.tangent_forward(*points, *graph, root)
+    limit = torch.finfo(u.dtype).max / 1e3
+    return out.clamp_(-limit, limit).to(u.dtype)
+
+
+def _gyro_gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
+    """Gradients of ⊖u ⊕ v."""
+    grad_u, grad_v = (torch.zeros(u.shape, dtype=torch.float64) for _ in range(2))
+    of_beta = []
+    g, to_u, to_v = (t.reshape(-1, u.size(-1)).contiguous().numpy() for t in (grad, grad_u, grad_v))
+    for own, points, (ptr, col, weight), root in _by_root(u, v, beta) if grad.numel() else ():
+        to_u[own], _, by_row = cpu_tangent.tangent_backward_rows(*points, ptr, col, weight, root, g[own])
+        to_v[own], by_column = cpu_tangent.tangent_backward_cols(*points, ptr, col, col, weight, root, g[own])
+        of_beta.append((by_row.sum() + by_column.sum()) / (2 * root * root))
+    return _held(u, grad_u, grad_v, torch.tensor(of_beta or [0.0] * beta.numel(), dtype=torch.float64))
+
+
 #: See :func:`hyperboloid.geometry.rows.offer`.
-ROWS = {"chord": RowKernel(_values, _gradients)}
+ROWS = {"chord": RowKernel(_values, _gradients), "gyro": RowKernel(_gyro, _gyro_gradients)}

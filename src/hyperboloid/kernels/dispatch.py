@@ -73,7 +73,7 @@ def _implementation(name: str, t: Tensor) -> Any:
 
 
 def _row_kernel(operation: Operation, u: Tensor) -> RowKernel | None:
-    """A backend's kernel for an operation on rows; on a CPU there is one for float32 chords alone."""
+    """A backend's kernel for an operation on rows; on a CPU there is none for squared distances, nor for doubles."""
     backend = chosen_backend(u)
     if backend == "triton":
         from . import gpu

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hyperboloid.geometry import Curvature
-from hyperboloid.kernels import Adjacency
+from hyperboloid.kernels import Adjacency, pair_sqdist
 from hyperboloid.kernels.adjacency import cached_adjacency
 
 from .encoder import Sizes
@@ -80,9 +80,12 @@ class PoincareEmbedding(ShallowEncoder):
         super().reset_parameters()
         nn.init.uniform_(self.table, -1e-3, 1e-3)
 
-    def loss(self, points: Tensor) -> Tensor:
-        """The loss of each edge ``(B,)`` from points ``(B, 2 + k, d)``: v_i, v_j, and the negatives v_n."""
-        score = -self.manifold.normal.dist(points[:, :1], points[:, 1:])
+    def loss(self, points: Tensor, place: Tensor) -> Tensor:
+        """The loss of each edge ``(B,)`` from points ``(N, d)`` and i, j and negatives among them ``(B, 2 + k)``."""
+        pairs = torch.stack([place[:, :1].expand_as(place[:, 1:]), place[:, 1:]]).flatten(1)
+        square = pair_sqdist(points, pairs, self.curvature().to(points.dtype))
+        # where two points are one, the distance has no gradient
+        score = -square.clamp_min(torch.finfo(square.dtype).tiny).sqrt().view(-1, place.size(1) - 1)
         return score.logsumexp(1) - score[:, 0]
 
     def train_epoch(
@@ -104,7 +107,7 @@ class PoincareEmbedding(ShallowEncoder):
             damping = (lr * count / LARGEST_STEP).clamp_min(1).unsqueeze(1)
             rows.register_hook(lambda grad, damping=damping: grad / damping)
             optimizer.zero_grad()
-            loss = self.loss(F.embedding(place, rows)).sum()
+            loss = self.loss(rows, place).sum()
             loss.backward()
             optimizer.step()
             total += float(loss.detach())
