@@ -10,6 +10,7 @@ from .dispatch import (
     use_backend,
     weighted_sum,
 )
+from .linear import linear
 from .random import Key, dropout, fold, keep_mask, random_numbers, random_stream
 from .reference import row_normalize, row_softmax, row_sum
 
@@ -21,6 +22,7 @@ __all__ = [
     "fold",
     "frechet_aggregate",
     "keep_mask",
+    "linear",
     "lorentz_aggregate",
     "lorentz_attention",
     "pair_sqdist",

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from hyperboloid.geometry import Lorentz
-from hyperboloid.kernels import dropout
+from hyperboloid.kernels import dropout, linear
 
 from .features import Features, SparseFeatures
 
@@ -58,7 +58,7 @@ class TangentLinear(nn.Module):
         elif isinstance(x, SparseFeatures):
             out = x.matmul(weight.t())
         else:
-            return nn.functional.linear(x, weight, self.bias)
+            return linear(x, weight, self.bias)
         return out if self.bias is None else out + self.bias
 
     def extra_repr(self) -> str:
