@@ -1,7 +1,7 @@
 """Skip-gram with negative sampling, by a numba loop (compiled at its first use, then cached on disk).
 
 Vectors of embeddings are short. Libraries for words call BLAS for each product; a loop that becomes a few instructions
-is three to four times as fast for 4 to 32 numbers.
+is three to four times as fast for 4 to 32 numbers (`benchmarks/skip_gram.py`).
 """
 
 from __future__ import annotations
