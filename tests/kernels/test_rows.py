@@ -44,6 +44,14 @@ def test_single_precision_against_double(operation, d, scale):
     )
 
 
+@pytest.mark.parametrize("operation", [chord, gyro_difference])
+@pytest.mark.parametrize("shape", [(0, 3), (4, 0)])
+def test_nothing_has_no_gradient(operation, shape):
+    u, v, beta = torch.randn(shape, requires_grad=True), torch.randn(shape), torch.tensor(1.5, requires_grad=True)
+    for gradient in torch.autograd.grad(operation(u, v, beta).sum(), (u, beta)):
+        assert gradient.count_nonzero() == 0
+
+
 def test_squared_distances_can_be_differentiated_twice(backend):
     u, v = (torch.randn(4, 3, generator=torch.Generator().manual_seed(k), dtype=torch.float64) for k in (1, 2))
     inputs = [u.requires_grad_(), v.requires_grad_(), torch.tensor(1.3, dtype=torch.float64, requires_grad=True)]

@@ -62,16 +62,24 @@ def test_a_step_goes_where_the_gradient_says_and_as_far():
     torch.testing.assert_close(space.dist(v, u), before - 0.25)
 
 
-def test_the_loss_is_the_papers_formula():
-    model = PoincareEmbedding(10, 3, beta=1.5).double()
+@pytest.mark.parametrize("dtype", [torch.float32, F64])
+def test_the_loss_is_the_papers_formula(dtype):
+    model = PoincareEmbedding(10, 3, beta=1.5).to(dtype)
     points, place = torch.randn(10, 3, dtype=F64), torch.randint(10, (4, 7))
     place[:, 1:] = (place[:, :1] + torch.arange(1, 7)) % 10  # a point itself is no negative
     distance = Lorentz(1.5).dist
     x = Lorentz(1.5).exp0(points)
-    for loss, row in zip(model.loss(points, place), x[place], strict=True):
+    for loss, row in zip(model.loss(points.to(dtype), place), x[place], strict=True):
         near = math.exp(-distance(row[0], row[1]))
         others = sum(math.exp(-distance(row[0], other)) for other in row[2:])
-        assert float(loss) == pytest.approx(-math.log(near / (near + others)))
+        assert float(loss) == pytest.approx(-math.log(near / (near + others)), rel=1e-5)
+
+
+def test_points_that_coincide_do_not_push_each_other():
+    points = torch.zeros(5, 3, requires_grad=True)
+    loss = PoincareEmbedding(5, 3).loss(points, torch.randint(5, (4, 12)))
+    (grad,) = torch.autograd.grad(loss.sum(), points)
+    assert grad.abs().max() == 0
 
 
 def test_negatives_are_all_nodes_but_neighbours_each_as_likely():

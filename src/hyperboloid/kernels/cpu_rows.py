@@ -76,8 +76,8 @@ def _halves(parts: tuple[Array, ...]) -> tuple[tuple[Array, ...], tuple[Array, .
 
 def _values(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
     """d_L ``(…)``."""
-    out = u.new_empty(u.shape[:-1])
-    if out.numel():
+    out = u.new_zeros(u.shape[:-1])
+    if u.numel():
         over_rows(_chords, *_evenly(u), *_rows(u, v, beta), out.view(-1).numpy())
     return out
 
@@ -86,7 +86,7 @@ def _gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
     """Gradients of d_L."""
     grad_u, grad_v = (torch.zeros(u.shape, dtype=torch.float64) for _ in range(2))
     by_row = torch.zeros(grad.numel(), dtype=torch.float64)
-    if grad.numel():
+    if u.numel():
         flat = (t.view(-1, u.size(-1)).numpy() for t in (grad_u, grad_v))
         given = (*_rows(u, v, beta), grad.reshape(-1).contiguous().numpy())
         over_rows(_chord_gradients, *_evenly(u), *given, *flat, by_row.numpy())
@@ -123,13 +123,14 @@ def _gyro(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
 def _gyro_gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
     """Gradients of ⊖u ⊕ v."""
     grad_u, grad_v = (torch.zeros(u.shape, dtype=torch.float64) for _ in range(2))
-    of_beta = []
-    g, to_u, to_v = (t.reshape(-1, u.size(-1)).contiguous().numpy() for t in (grad, grad_u, grad_v))
-    for own, points, (ptr, col, weight), root in _by_root(u, v, beta) if grad.numel() else ():
-        to_u[own], _, by_row = cpu_tangent.tangent_backward_rows(*points, ptr, col, weight, root, g[own])
-        to_v[own], by_column = cpu_tangent.tangent_backward_cols(*points, ptr, col, col, weight, root, g[own])
-        of_beta.append((by_row.sum() + by_column.sum()) / (2 * root * root))
-    return _held(u, grad_u, grad_v, torch.tensor(of_beta or [0.0] * beta.numel(), dtype=torch.float64))
+    grad_beta = torch.zeros(beta.numel(), dtype=torch.float64)
+    if grad.numel():
+        g, to_u, to_v = (t.reshape(-1, u.size(-1)).contiguous().numpy() for t in (grad, grad_u, grad_v))
+        for k, (own, points, (ptr, col, weight), root) in enumerate(_by_root(u, v, beta)):
+            to_u[own], _, by_row = cpu_tangent.tangent_backward_rows(*points, ptr, col, weight, root, g[own])
+            to_v[own], by_column = cpu_tangent.tangent_backward_cols(*points, ptr, col, col, weight, root, g[own])
+            grad_beta[k] = (by_row.sum() + by_column.sum()) / (2 * root * root)
+    return _held(u, grad_u, grad_v, grad_beta)
 
 
 #: See :func:`hyperboloid.geometry.rows.offer`.
