@@ -14,6 +14,7 @@ from torch import Tensor
 from hyperboloid.geometry.rows import Gradients, RowKernel
 
 from . import cpu_tangent
+from .cpu import _back
 from .cpu_loops import Array, _add_gradient, _excess, _legs, _pair, _radius, polar
 from .threads import loop, over_rows
 
@@ -90,14 +91,8 @@ def _gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
         flat = (t.view(-1, u.size(-1)).numpy() for t in (grad_u, grad_v))
         given = (*_rows(u, v, beta), grad.reshape(-1).contiguous().numpy())
         over_rows(_chord_gradients, *_evenly(u), *given, *flat, by_row.numpy())
-    return _held(u, grad_u, grad_v, by_row.view(beta.numel(), -1).sum(1))
-
-
-def _held(like: Tensor, *gradients: Tensor) -> Gradients:
-    """Double gradients in another dtype, held below its largest number."""
-    limit = torch.finfo(like.dtype).max / 1e3
-    to_u, to_v, to_beta = (t.clamp_(-limit, limit).to(like.dtype) for t in gradients)
-    return to_u, to_v, to_beta
+    grad_beta = by_row.view(beta.numel(), -1).sum(1)
+    return _back(grad_u.numpy(), u), _back(grad_v.numpy(), u), _back(grad_beta.numpy(), u)
 
 
 def _by_root(u: Tensor, v: Tensor, beta: Tensor) -> Iterator[tuple[slice, tuple[Array, ...], tuple[Array, ...], float]]:
@@ -116,8 +111,7 @@ def _gyro(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
     out = torch.empty(u.shape, dtype=torch.float64)
     for own, points, graph, root in _by_root(u, v, beta) if out.numel() else ():
         out.view(-1, u.size(-1)).numpy()[own] = cpu_tangent.tangent_forward(*points, *graph, root)
-    limit = torch.finfo(u.dtype).max / 1e3
-    return out.clamp_(-limit, limit).to(u.dtype)
+    return _back(out.numpy(), u)
 
 
 def _gyro_gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
@@ -130,7 +124,7 @@ def _gyro_gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradien
             to_u[own], _, by_row = cpu_tangent.tangent_backward_rows(*points, ptr, col, weight, root, g[own])
             to_v[own], by_column = cpu_tangent.tangent_backward_cols(*points, ptr, col, col, weight, root, g[own])
             grad_beta[k] = (by_row.sum() + by_column.sum()) / (2 * root * root)
-    return _held(u, grad_u, grad_v, grad_beta)
+    return _back(grad_u.numpy(), u), _back(grad_v.numpy(), u), _back(grad_beta.numpy(), u)
 
 
 #: See :func:`hyperboloid.geometry.rows.offer`.
