@@ -102,6 +102,13 @@ def test_single_precision(d, scale, beta):
     assert abs(to_beta - beta_exact) <= 2e-6 * max(abs(beta_exact), to_u.norm() * u.norm() / beta + values.norm())
 
 
+def test_rows_and_columns_in_several_pieces(monkeypatch):
+    monkeypatch.setattr("hyperboloid.kernels.adjacency.PIECE", 3)
+    adj = bipartite(entries=60)
+    for mine, exact in single_and_double(inputs(adj), adj):
+        assert (mine.double() - exact).norm() <= 2e-6 * exact.norm()
+
+
 @pytest.mark.parametrize("radius", [3, 6, 9, 12])
 def test_single_precision_of_siblings_far_out(radius):
     generator = torch.Generator().manual_seed(radius)

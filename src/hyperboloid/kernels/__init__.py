@@ -6,13 +6,14 @@ from .dispatch import (
     lorentz_aggregate,
     lorentz_attention,
     pair_sqdist,
+    row_softmax,
     tangent_aggregate,
     use_backend,
     weighted_sum,
 )
 from .linear import linear
 from .random import Key, dropout, fold, keep_mask, random_numbers, random_stream
-from .reference import row_normalize, row_softmax, row_sum
+from .reference import row_normalize, row_sum
 
 __all__ = [
     "Adjacency",

@@ -22,6 +22,7 @@ from . import reference, tangent
 from .adjacency import Adjacency
 from .fused import fused_aggregate
 from .pairs import flat_squares, pair_squares
+from .softmax import kernel_softmax
 from .sums import kernel_sum, matrix_sum
 
 Backend = Literal["reference", "cpu", "triton"]
@@ -204,6 +205,15 @@ def weighted_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
     if backend == "triton" and u.dtype == torch.float32:
         return kernel_sum(u, adj, weight).to(dtype)
     return reference.row_sum(weight.unsqueeze(-1) * u.index_select(0, adj.col), adj).to(dtype)
+
+
+def row_softmax(score: Tensor, adj: Adjacency, keep: Tensor | None = None) -> Tensor:
+    """Softmax of scores ``(E,)`` over each row's kept entries; the others, and rows without any, get 0."""
+    if keep is not None:
+        score = score.masked_fill(~keep, -torch.inf)
+    if chosen_backend(score) == "triton" and score.dtype == torch.float32:
+        return kernel_softmax(score, adj)
+    return reference.row_softmax(score, adj)
 
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:

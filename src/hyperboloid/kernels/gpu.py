@@ -43,6 +43,20 @@ def _over_rows(kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor, **constan
         )
 
 
+def _by_pieces(kernel: Any, side: Side, models: int, width: int, *args: Any, **constants: Any) -> None:
+    """Run a kernel over the pieces of rows or columns; a program takes about as many neighbours as a row has."""
+    usual = max(4, min(TAKEN, _block(side.other.size(0) // max(side.ptr.size(0) - 1, 1))))
+    if side.pieces.size(0):
+        tile = _tile(width, usual, PIECE_ROOM)
+        kernel[(side.pieces.size(0), models)](*args, BLOCK_E=tile, **constants, num_warps=1)
+
+
+def by_pieces(kernel: Any, side: Side, shape: tuple[int, ...], *args: Any, **constants: Any) -> None:
+    """Run a kernel over the pieces of rows or columns, for vectors of a shape ``(M, N, d)``."""
+    models, _, d = shape
+    _by_pieces(kernel, side, models, d, *args, D=d, BLOCK_D=_block(d), **constants)
+
+
 def _values(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, out: Tensor, **constants: Any) -> Tensor:
     """Run a forward kernel over rows ``(…, d)``."""
     _over_rows(kernel, u, beta, u.contiguous(), v.contiguous(), beta, out, **constants)
@@ -123,11 +137,8 @@ class _Call:
             kernel[(-(-self.entries // tile), self.models)](*args, BLOCK_E=tile, **constants, num_warps=1)
 
     def by_pieces(self, kernel: Any, side: Side, *args: Any, **constants: Any) -> None:
-        """Run a kernel over the pieces of rows or columns; a program takes about as many neighbours as a row has."""
-        usual = max(4, min(TAKEN, _block(self.entries // max(side.ptr.size(0) - 1, 1))))
-        tile = _tile(max(constants.get("BLOCK_A", 1), constants.get("BLOCK_D", 1)), usual, PIECE_ROOM)
-        if side.pieces.size(0):
-            kernel[(side.pieces.size(0), self.models)](*args, BLOCK_E=tile, **constants, num_warps=1)
+        """Run a kernel over the pieces of rows or columns."""
+        _by_pieces(kernel, side, self.models, constants.get("BLOCK_A") or constants["BLOCK_D"], *args, **constants)
 
     def refine(self, kernel: Any, count: int, *args: Any, **constants: Any) -> None:
         """Run a kernel of `gpu_refine.py`, whose programs take so many rows, columns or entries in turn."""

@@ -70,3 +70,11 @@ def block_of_rows(index, rows, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
     c = tl.arange(0, BLOCK_D)
     there = row < rows
     return row, there, row[:, None].to(tl.int64) * d + c[None, :], there[:, None] & (c < d)[None, :]
+
+
+@triton.jit
+def piece_of(pieces_ptr):
+    """This program's model and its piece of a row or column (:class:`hyperboloid.kernels.adjacency.Side`)."""
+    pieces_ptr += 3 * tl.program_id(0)
+    node = tl.load(pieces_ptr).to(tl.int64)
+    return tl.program_id(1).to(tl.int64), node, tl.load(pieces_ptr + 1), tl.load(pieces_ptr + 2)

@@ -73,12 +73,10 @@ def pair_sums(
 
 
 @triton.jit
-def turned_pair(x_ptr, y_ptr, sums_ptr, m, p, there, i, j, rows, cols, count, c, D: tl.constexpr):
-    """u, v and turn of pairs ``(P, D)``, from what :func:`pair_sums` has found."""
-    u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
-    of_u = tl.load(sums_ptr + (m * SUMS + 4) * count + p, there, 0.0)[:, None]
-    of_v = tl.load(sums_ptr + (m * SUMS + 5) * count + p, there, 0.0)[:, None]
-    return u, v, (u - v) - (of_u * u + of_v * v)
+def turn_of(u, v, slopes_ptr, step, p, there):
+    """turn of pairs ``(P, D)``, from their ends and the slopes o_u and o_v at ``p``, which lie ``step`` apart."""
+    of_u, of_v = tl.load(slopes_ptr + p, there, 0.0)[:, None], tl.load(slopes_ptr + step + p, there, 0.0)[:, None]
+    return (u - v) - (of_u * u + of_v * v)
 
 
 @triton.jit
@@ -167,7 +165,9 @@ def pair_pull(
     """Add the gradients of pairs to those of their nodes ``(M, N, D)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     c = tl.arange(0, BLOCK_D)
-    u, v, turn = turned_pair(z_ptr, z_ptr, sums_ptr, m, p, there, i, j, nodes, nodes, count, c, D)
+    z_ptr += m * nodes * D
+    u, v = vectors(z_ptr, i, there, c, D), vectors(z_ptr, j, there, c, D)
+    turn = turn_of(u, v, sums_ptr + (m * SUMS + 4) * count, count, p, there)
     numbers_ptr += m * NUMBERS * count + p
     to_u = tl.load(numbers_ptr, there, 0.0)[:, None] * u
     to_u += tl.load(numbers_ptr + count, there, 0.0)[:, None] * turn

@@ -10,7 +10,8 @@ import triton.language as tl
 from torch import Tensor
 
 from .adjacency import Adjacency, Side
-from .gpu import PIECE_ROOM, TAKEN, _block, _tile
+from .gpu import by_pieces
+from .gpu_math import piece_of
 from .gpu_pairs import PairCall, entry_products
 
 
@@ -20,9 +21,7 @@ def weighted_pieces(
     ENTRY: tl.constexpr, D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add Σ_j w u_j of each piece of a row to ``(M, targets, D)``; weights are found by ``entry`` if ``ENTRY``."""
-    m = tl.program_id(1).to(tl.int64)
-    piece = pieces_ptr + 3 * tl.program_id(0)
-    i, start, stop = tl.load(piece).to(tl.int64), tl.load(piece + 1), tl.load(piece + 2)
+    m, i, start, stop = piece_of(pieces_ptr)
     e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
     u_ptr += m * sources * D
     weight_ptr += m * weight_step
@@ -42,16 +41,12 @@ def weighted_pieces(
 
 def _sums(u: Tensor, weight: Tensor, side: Side, entry: Tensor | None, targets: int) -> Tensor:
     """Over rows, or over columns with the places of their entries among the weights ``(M, E)``."""
-    (models, sources, d), pieces = u.shape, side.pieces.size(0)
     weight = weight if weight.stride(1) == 1 else weight.contiguous()
-    out = u.new_zeros(models, targets, d)
-    usual = max(4, min(TAKEN, _block(side.other.size(0) // max(targets, 1))))
-    if pieces:
-        weighted_pieces[(pieces, models)](
-            u.contiguous(), weight, side.pieces, side.other, side.other if entry is None else entry, out, sources,
-            targets, weight.stride(0), ENTRY=entry is not None, D=d, BLOCK_E=_tile(d, usual, PIECE_ROOM),
-            BLOCK_D=_block(d), num_warps=1,
-        )  # fmt: skip
+    out = u.new_zeros(u.size(0), targets, u.size(2))
+    by_pieces(
+        weighted_pieces, side, u.shape, u.contiguous(), weight, side.pieces, side.other,
+        side.other if entry is None else entry, out, u.size(1), targets, weight.stride(0), ENTRY=entry is not None,
+    )  # fmt: skip
     return out
 
 

@@ -18,13 +18,14 @@ import triton.language as tl
 from torch import Tensor
 
 from .adjacency import Adjacency
-from .gpu import _held, _over_rows
+from .gpu import _held, _over_rows, by_pieces
 from .gpu_aggregate import vectors
-from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh
-from .gpu_pairs import SUMS, entry_call, entry_products, these, turned_pair
+from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, piece_of, sinh
+from .gpu_pairs import SUMS, entry_call, entry_products, these, turn_of
 
-#: Numbers of an entry: of g, u, turn in what row i gets; of g, v, u, turn in what column j gets.
-NUMBERS = tl.constexpr(7)
+#: Numbers of an entry: of g, u, turn in what row i gets ``(M, 3, E)``; o_u, o_v and those of g, v, u, turn in what
+#: column j gets ``(M, E, 6)``, side by side, because a column's entries lie far from each other.
+BY_ROW, BY_COLUMN = tl.constexpr(3), tl.constexpr(6)
 #: Closer points coincide.
 CLOSE = tl.constexpr(1e-8)
 
@@ -72,27 +73,35 @@ def tangent_numbers(
     tl.store(numbers_ptr + (m * 2 + 1) * count + p, w * c, there)
 
 
-@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
+@triton.jit(do_not_specialize=["rows", "cols", "count"])
 def tangent_add(
-    x_ptr, y_ptr, pairs_ptr, sums_ptr, numbers_ptr, out_ptr, rows, cols, count, pairs_step, side_step,
-    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+    x_ptr, y_ptr, sums_ptr, numbers_ptr, piece_ptr, other_ptr, out_ptr, rows, cols, count,
+    D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Add the logarithms of entries to their rows ``(M, rows, D)``."""
-    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    c = tl.arange(0, BLOCK_D)
-    u, _v, turn = turned_pair(x_ptr, y_ptr, sums_ptr, m, p, there, i, j, rows, cols, count, c, D)
-    numbers_ptr += m * 2 * count + p
-    step = tl.load(numbers_ptr, there, 0.0)[:, None] * u + tl.load(numbers_ptr + count, there, 0.0)[:, None] * turn
-    inside = there[:, None] & (c < D)[None, :]
-    tl.atomic_add(out_ptr + m * rows * D + i[:, None] * D + c[None, :], step, inside, sem="relaxed")
+    """Add the logarithms of a piece of a row to ``(M, rows, D)``."""
+    m, i, start, stop = piece_of(piece_ptr)
+    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    u = tl.load(x_ptr + (m * rows + i) * D + c, c < D, 0.0).to(tl.float64)
+    sums_ptr += (m * SUMS + 4) * count
+    numbers_ptr += m * 2 * count
+    radial, turned = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E, BLOCK_D], tl.float64)
+    for at in range(start, stop, BLOCK_E):
+        p, there = (at + e).to(tl.int64), at + e < stop
+        v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
+        radial += tl.load(numbers_ptr + p, there, 0.0)
+        turn = turn_of(u[None, :], v, sums_ptr, count, p, there)
+        turned += tl.load(numbers_ptr + count + p, there, 0.0)[:, None] * turn
+    total = tl.sum(radial, 0) * u + tl.sum(turned, 0)
+    tl.atomic_add(out_ptr + (m * rows + i) * D + c, total, c < D, sem="relaxed")  # a long row has several pieces
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
 def tangent_slopes(
-    sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, weight_ptr, own_ptr, product_ptr, numbers_ptr,
-    grad_weight_ptr, share_ptr, weight_step, rows, cols, count, pairs_step, side_step, BLOCK_P: tl.constexpr,
+    sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, weight_ptr, own_ptr, product_ptr, by_row_ptr,
+    by_column_ptr, grad_weight_ptr, share_ptr, weight_step, rows, cols, count, pairs_step, side_step,
+    BLOCK_P: tl.constexpr,
 ):  # fmt: skip
-    """Numbers for :func:`tangent_pull` ``(M, NUMBERS, E)``, gradients in the weights, shares of that in β by program.
+    """Numbers for :func:`pull_rows` and :func:`pull_columns`, gradients in the weights, shares of that in β by program.
 
     ``own`` is g_i·u_i of rows, ``product`` g_i·v_j of entries.
     """
@@ -131,40 +140,70 @@ def tangent_slopes(
 
     w = tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
     tl.store(grad_weight_ptr + m * count + p, hold(root * g_t), there)
-    numbers_ptr += m * NUMBERS * count + p
-    tl.store(numbers_ptr, w * of_g, there)
-    tl.store(numbers_ptr + count, w * of_t * a, there)
-    tl.store(numbers_ptr + 2 * count, w * of_t * c, there)
-    tl.store(numbers_ptr + 3 * count, w * its_g, there)
-    tl.store(numbers_ptr + 4 * count, w * its_b * its_a, there)
-    tl.store(numbers_ptr + 5 * count, w * its_t * a, there)
-    tl.store(numbers_ptr + 6 * count, w * (its_t * c - its_b * its_c), there)
+    by_row_ptr += m * BY_ROW * count + p
+    tl.store(by_row_ptr, w * of_g, there)
+    tl.store(by_row_ptr + count, w * of_t * a, there)
+    tl.store(by_row_ptr + 2 * count, w * of_t * c, there)
+    by_column_ptr += (m * count + p) * BY_COLUMN
+    tl.store(by_column_ptr, of_u, there)
+    tl.store(by_column_ptr + 1, of_v, there)
+    tl.store(by_column_ptr + 2, w * its_g, there)
+    tl.store(by_column_ptr + 3, w * its_b * its_a, there)
+    tl.store(by_column_ptr + 4, w * its_t * a, there)
+    tl.store(by_column_ptr + 5, w * (its_t * c - its_b * its_c), there)
     # T/√β depends on u/√β and v/√β alone
     moved = of_g * gu + of_t * t_u + its_g * gv + its_t * t_v + its_b * b_v
     share = tl.where(there, w * (root * g_t - moved), 0.0) / (2 * root * root)
     tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
 
 
-@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
-def tangent_pull(
-    x_ptr, y_ptr, g_ptr, pairs_ptr, sums_ptr, numbers_ptr, to_x_ptr, to_y_ptr, rows, cols, count, pairs_step, side_step,
-    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+@triton.jit(do_not_specialize=["rows", "cols", "count"])
+def pull_rows(
+    x_ptr, y_ptr, g_ptr, sums_ptr, numbers_ptr, piece_ptr, other_ptr, out_ptr, rows, cols, count,
+    D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Add the gradients of entries, in the frames at their points, to their rows and columns."""
-    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    c = tl.arange(0, BLOCK_D)
-    u, v, turn = turned_pair(x_ptr, y_ptr, sums_ptr, m, p, there, i, j, rows, cols, count, c, D)
-    g = vectors(g_ptr + m * rows * D, i, there, c, D)
-    numbers_ptr += m * NUMBERS * count + p
-    to_x = tl.load(numbers_ptr, there, 0.0)[:, None] * g + tl.load(numbers_ptr + count, there, 0.0)[:, None] * u
-    to_x += tl.load(numbers_ptr + 2 * count, there, 0.0)[:, None] * turn
-    to_y = tl.load(numbers_ptr + 3 * count, there, 0.0)[:, None] * g
-    to_y += tl.load(numbers_ptr + 4 * count, there, 0.0)[:, None] * v
-    to_y += tl.load(numbers_ptr + 5 * count, there, 0.0)[:, None] * u
-    to_y += tl.load(numbers_ptr + 6 * count, there, 0.0)[:, None] * turn
-    inside = there[:, None] & (c < D)[None, :]
-    tl.atomic_add(to_x_ptr + m * rows * D + i[:, None] * D + c[None, :], to_x, inside, sem="relaxed")
-    tl.atomic_add(to_y_ptr + m * cols * D + j[:, None] * D + c[None, :], to_y, inside, sem="relaxed")
+    """Add the gradients of a piece of a row, in the frame at its point, to ``(M, rows, D)``."""
+    m, i, start, stop = piece_of(piece_ptr)
+    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    own = (m * rows + i) * D + c
+    u, g = tl.load(x_ptr + own, c < D, 0.0).to(tl.float64), tl.load(g_ptr + own, c < D, 0.0).to(tl.float64)
+    sums_ptr += (m * SUMS + 4) * count
+    numbers_ptr += m * BY_ROW * count
+    of_g, of_u = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
+    turned = tl.zeros([BLOCK_E, BLOCK_D], tl.float64)
+    for at in range(start, stop, BLOCK_E):
+        p, there = (at + e).to(tl.int64), at + e < stop
+        v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
+        of_g += tl.load(numbers_ptr + p, there, 0.0)
+        of_u += tl.load(numbers_ptr + count + p, there, 0.0)
+        turn = turn_of(u[None, :], v, sums_ptr, count, p, there)
+        turned += tl.load(numbers_ptr + 2 * count + p, there, 0.0)[:, None] * turn
+    total = tl.sum(of_g, 0) * g + tl.sum(of_u, 0) * u + tl.sum(turned, 0)
+    tl.atomic_add(out_ptr + own, total, c < D, sem="relaxed")
+
+
+@triton.jit(do_not_specialize=["rows", "cols", "count"])
+def pull_columns(
+    x_ptr, y_ptr, g_ptr, numbers_ptr, piece_ptr, other_ptr, entry_ptr, out_ptr, rows, cols, count,
+    D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Add the gradients of a piece of a column, in the frame at its point, to ``(M, cols, D)``."""
+    m, j, start, stop = piece_of(piece_ptr)
+    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    own = (m * cols + j) * D + c
+    v = tl.load(y_ptr + own, c < D, 0.0).to(tl.float64)
+    of_v, total = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E, BLOCK_D], tl.float64)
+    for at in range(start, stop, BLOCK_E):
+        there = at + e < stop
+        i = tl.load(other_ptr + at + e, there, 0).to(tl.int64)
+        u, g = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(g_ptr + m * rows * D, i, there, c, D)
+        p = (m * count + tl.load(entry_ptr + at + e, there, 0)) * BY_COLUMN
+        turn = turn_of(u, v[None, :], numbers_ptr, 1, p, there)
+        of_v += tl.load(numbers_ptr + p + 3, there, 0.0)
+        total += tl.load(numbers_ptr + p + 2, there, 0.0)[:, None] * g
+        total += tl.load(numbers_ptr + p + 4, there, 0.0)[:, None] * u
+        total += tl.load(numbers_ptr + p + 5, there, 0.0)[:, None] * turn
+    tl.atomic_add(out_ptr + own, tl.sum(of_v, 0) * v + tl.sum(total, 0), c < D, sem="relaxed")
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
@@ -192,10 +231,10 @@ def tangent_sums(
     x, y, beta = x.contiguous(), y.contiguous(), beta.contiguous()
     x_polar, y_polar = call.polar(x, beta), call.polar(y, beta)
     sums, numbers = call.sums(x, x_polar, y, y_polar), call.numbers(2)
-    out, sizes = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1))
+    out, sizes, side = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1)), adj.index.rows
     known = (sums, x_polar, y_polar, call.pairs, beta, weight)
     call.by_pairs(tangent_numbers, *known, numbers, weight.stride(0), *sizes)
-    call.add_up(tangent_add, x, y, call.pairs, sums, numbers, out, *sizes)
+    by_pieces(tangent_add, side, x.shape, x, y, sums, numbers, side.pieces, side.other, out, *sizes, call.count)
     return _held(out, x), sums, x_polar, y_polar
 
 
@@ -207,14 +246,18 @@ def tangent_gradients(
     call, weight = entry_call(adj.ends, weight, x.size(2))
     x, y, beta = x.contiguous(), y.contiguous(), beta.contiguous()
     grad, sizes = grad.contiguous(), (x.size(1), y.size(1))
-    numbers, product, shares = call.numbers(NUMBERS.value), call.numbers(1), call.shares()
+    product, shares = call.numbers(1), call.shares()
+    numbers = call.numbers(BY_ROW.value), call.numbers(BY_COLUMN.value)
     to_weight = weight.new_empty(weight.shape)
     own = (grad.double() * x.double()).sum(-1)
     call.take_sums(entry_products, grad, y, call.pairs, product, *sizes)
     known = (sums, x_polar, y_polar, call.pairs, beta, weight, own, product)
-    call.by_pairs(tangent_slopes, *known, numbers, to_weight, shares, weight.stride(0), *sizes)
+    call.by_pairs(tangent_slopes, *known, *numbers, to_weight, shares, weight.stride(0), *sizes)
+    (rows, columns), sizes = adj.index[:2], (*sizes, call.count)
     frames = [torch.zeros_like(t, dtype=torch.float64) for t in (x, y)]
-    call.add_up(tangent_pull, x, y, grad, call.pairs, sums, numbers, *frames, *sizes)
+    by_pieces(pull_rows, rows, x.shape, x, y, grad, sums, numbers[0], rows.pieces, rows.other, frames[0], *sizes)
+    places = (columns.pieces, columns.other, adj.index.entry)
+    by_pieces(pull_columns, columns, y.shape, x, y, grad, numbers[1], *places, frames[1], *sizes)
     gradients = [torch.empty_like(t) for t in (x, y)]
     for points, polar, frame, out in zip((x, y), (x_polar, y_polar), frames, gradients, strict=True):
         _over_rows(to_coordinates, points, beta, points, polar, beta, frame, out)

@@ -1,0 +1,41 @@
+"""The softmax over a graph's rows, against torch's on every row by itself."""
+
+import pytest
+import torch
+from torch.func import vmap
+
+from hyperboloid.kernels import Adjacency, row_softmax
+
+pytestmark = pytest.mark.usefixtures("backend")
+
+
+def expected(score, adj, keep):
+    """Row by row."""
+    out = torch.zeros_like(score)
+    for i in range(adj.num_rows):
+        kept = ((adj.row == i) & keep).nonzero().squeeze(1)
+        out[kept] = score[kept].softmax(0)
+    return out
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("scale", [1.0, 1e4])
+def test_values_and_gradients_of_many_models(dtype, scale):
+    """One row is empty, one has nothing that is kept, one is much longer than the others."""
+    torch.manual_seed(0)
+    target = torch.cat([torch.randint(8, (40,)), torch.full((70,), 3)])
+    adj = Adjacency.from_edges(torch.randint(100, (110,)), target, (100, 9), self_loops=False)
+    keep = (torch.rand(110) < 0.7) & (adj.row != 5)
+    score = (scale * torch.randn(3, 110, dtype=dtype)).requires_grad_()
+    found = vmap(lambda s: row_softmax(s, adj, keep))(score)
+    exact = torch.stack([expected(s, adj, keep) for s in score])
+    torch.testing.assert_close(found, exact)
+    torch.testing.assert_close(row_softmax(score[1], adj, keep), exact[1])
+    grad = torch.randn(3, 110, dtype=dtype)
+    torch.testing.assert_close(*(torch.autograd.grad(out, score, grad)[0] for out in (found, exact)))
+
+
+def test_very_large_scores():
+    adj = Adjacency.from_edges(torch.arange(6), torch.tensor([0, 0, 0, 1, 1, 2]), (6, 3), self_loops=False)
+    score = torch.tensor([1e30, 1e30, -torch.inf, -1e30, 0.0, -1e30])
+    assert row_softmax(score, adj).tolist() == [0.5, 0.5, 0.0, 0.0, 1.0, 1.0]
