@@ -44,11 +44,18 @@ def _over_rows(kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor, **constan
 
 
 def _by_pieces(kernel: Any, side: Side, models: int, width: int, *args: Any, **constants: Any) -> None:
-    """Run a kernel over the pieces of rows or columns; a program takes about as many neighbours as a row has."""
-    usual = max(4, min(TAKEN, _block(side.other.size(0) // max(side.ptr.size(0) - 1, 1))))
-    if side.pieces.size(0):
+    """Run a kernel over the pieces of rows or columns.
+
+    A program takes as many neighbours at a time as a row has, about, and as many rows as it has room for: each waits
+    for memory several times, and a GPU has only so many programs under way.
+    """
+    usual, pieces = max(4, min(TAKEN, _block(side.other.size(0) // max(side.ptr.size(0) - 1, 1)))), side.pieces.size(0)
+    if pieces:
         tile = _tile(width, usual, PIECE_ROOM)
-        kernel[(side.pieces.size(0), models)](*args, BLOCK_E=tile, **constants, num_warps=1)
+        rows = _tile(width * tile, TAKEN, PIECE_ROOM)
+        kernel[(-(-pieces // rows), models)](
+            *args, side.pieces, side.other, pieces, BLOCK_R=rows, BLOCK_E=tile, **constants, num_warps=1
+        )
 
 
 def by_pieces(kernel: Any, side: Side, shape: tuple[int, ...], *args: Any, **constants: Any) -> None:
@@ -180,8 +187,8 @@ def aggregate(
     # a score is never above 0, and that of the node itself is 0
     shift = any(call.kind.values()) or (key is not None and not (index.looped and query is None))
     call.by_pieces(
-        kernels.centroids, side, call.u, points, call.beta, score, *call.given, side.pieces, side.other,
-        out, space, state, flags, *parts, *call.sizes, side.in_hubs, *call.steps,
+        kernels.centroids, side, call.u, points, call.beta, score, *call.given, out, space, state, flags, *parts,
+        *call.sizes, side.in_hubs, *call.steps,
         ATTENTION=key is not None, SHIFT=shift, **call.kind, **widths,
     )  # fmt: skip
     merged = (out, space, state, flags, call.num_rows, side.in_hubs)
@@ -222,7 +229,7 @@ def aggregate_backward(
     side, grad_u = index.columns, torch.empty_like(call.u)
     parts = call.wide(side.in_hubs, call.d), call.wide(side.in_hubs)
     call.by_pieces(
-        backward.pull_points, side, call.u, points, call.beta, q, to_gap, pair, side.pieces, side.other, index.entry,
+        backward.pull_points, side, call.u, points, call.beta, q, to_gap, pair, index.entry,
         grad_u, by_column, *parts, *call.sizes, side.in_hubs, **widths,
     )  # fmt: skip
     results = (call.u, points, call.beta, grad_u, by_column, call.cols, side.in_hubs)
@@ -272,7 +279,7 @@ def _pull_features(
     widths, kind = call.widths("A", a), {"ROLE": role, "ADD": add}
     parts = call.wide(side.in_hubs, a), call.wide(side.in_hubs, 2)
     call.by_pieces(
-        backward.pull_features, side, *mine, *others, call.beta, pair, side.pieces, side.other, call.index.entry,
+        backward.pull_features, side, *mine, *others, call.beta, pair, call.index.entry,
         grad, by_node, *parts, mine[0].size(1), others[0].size(1), call.entries, side.in_hubs, **kind, **widths,
     )  # fmt: skip
     results = (*mine, call.beta, grad, by_node, mine[0].size(1), side.in_hubs)

@@ -26,7 +26,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_math import CUT, TINY, block_of_rows, decay, sinh
+from .gpu_math import CUT, TINY, block_of_rows, decay, sinh, some_pieces
 
 #: The logarithm of a weight that is 0.
 LOWEST = tl.constexpr(-3e38)
@@ -51,8 +51,9 @@ def _quick_log1p(y):
 
 @triton.jit
 def vectors(ptr, node, there, c, WIDTH: tl.constexpr):
-    """Rows ``(E, D)`` of a matrix with WIDTH columns, in double precision."""
-    return tl.load(ptr + node[:, None] * WIDTH + c[None, :], there[:, None] & (c < WIDTH)[None, :], 0.0).to(tl.float64)
+    """Rows ``(…, D)`` of a matrix with WIDTH columns, in double precision."""
+    inside = tl.expand_dims(there, -1) & (c < WIDTH)
+    return tl.load(ptr + tl.expand_dims(node, -1) * WIDTH + c, inside, 0.0).to(tl.float64)
 
 
 @triton.jit
@@ -126,22 +127,25 @@ def scores(
 
 
 @triton.jit
-def _store_centroid(out_ptr, space_ptr, state_ptr, flag_ptr, row, c, space, total, near, top, root, D: tl.constexpr):
-    """½ √β log((g + 2S)/g) n, and what the gradient needs: s⃗ and (S, g, top); an empty row has weights e^0.
+def _store_centroids(
+    out_ptr, space_ptr, state_ptr, flag_ptr, row, there, c, space, total, near, top, root, D: tl.constexpr
+):
+    """½ √β log((g + 2S)/g) n of rows, and what the gradient needs: s⃗ and (S, g, top); an empty row has weights e^0.
 
     Where too little is left of g it has a minus, and the model's second flag is raised.
     """
-    size = tl.sqrt(tl.sum(space * space, 0))
+    size = tl.sqrt(tl.sum(space * space, 1))
     gap = near + tl.maximum(total - size, 0.0)
     tight = gap < TIGHT * total
-    tl.store(flag_ptr + 1, 1, tight)
+    tl.store(flag_ptr + 1, 1, tl.max((there & tight).to(tl.int32), 0) > 0)
     gap = tl.where(gap > 0, gap, 1.0)
     half = _quick_log1p(2 * size / gap) * 0.5
-    tl.store(out_ptr + row * D + c, (root * half / tl.maximum(size, TINY)) * space, c < D)
-    tl.store(space_ptr + row * D + c, space, c < D)
-    tl.store(state_ptr + row * 3, size)
-    tl.store(state_ptr + row * 3 + 1, tl.where(tight, -gap, gap))
-    tl.store(state_ptr + row * 3 + 2, tl.where(top > LOWEST, top, 0.0))
+    place, inside = row[:, None] * D + c, there[:, None] & (c < D)
+    tl.store(out_ptr + place, (root * half / tl.maximum(size, TINY))[:, None] * space, inside)
+    tl.store(space_ptr + place, space, inside)
+    tl.store(state_ptr + row * 3, size, there)
+    tl.store(state_ptr + row * 3 + 1, tl.where(tight, -gap, gap), there)
+    tl.store(state_ptr + row * 3 + 2, tl.where(top > LOWEST, top, 0.0), there)
 
 
 @triton.jit
@@ -161,62 +165,61 @@ def logarithms(
     return score, weight, tl.where(there, logarithm, LOWEST)
 
 
-@triton.jit(do_not_specialize=["rows", "cols", "entries", "in_hubs"])
+@triton.jit(do_not_specialize=["rows", "cols", "entries", "in_hubs", "pieces"])
 def centroids(
-    u_ptr, point_ptr, beta_ptr, score_ptr, weight_ptr, keep_ptr, piece_ptr, col_ptr,
+    u_ptr, point_ptr, beta_ptr, score_ptr, weight_ptr, keep_ptr,
     out_ptr, space_ptr, state_ptr, flag_ptr, part_ptr, part_state_ptr,
-    rows, cols, entries, in_hubs, weight_step, keep_step,
+    rows, cols, entries, in_hubs, weight_step, keep_step, piece_ptr, col_ptr, pieces,
     INDEX: tl.constexpr, D: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr, KEEP: tl.constexpr,
-    SHIFT: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+    SHIFT: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Centroid of one row; of a piece of a row the partial sums.
+    """Centroids of rows; of pieces of long rows the partial sums.
 
     ``top`` is the largest logarithm of a weight: weights are those of the softmax up to a common factor, which the
     centroid does not mind. Without SHIFT it is known to be 0.
     """
-    piece, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    i = tl.load(piece_ptr + 3 * piece).to(tl.int64)
-    start, stop = tl.load(piece_ptr + 3 * piece + 1), tl.load(piece_ptr + 3 * piece + 2)
+    m, piece, i, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
     u_ptr += m * cols * D
     point_ptr += m * cols * 4
     score_ptr += m * entries
     weight_ptr += m * weight_step
     keep_ptr += m * keep_step
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
-    top = tl.zeros([], tl.float32)
+    e, c = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_D)
+    top = tl.zeros([BLOCK_R], tl.float32)
     if SHIFT:
-        tops = tl.full([BLOCK_E], LOWEST, tl.float32)
-        for at in range(start, stop, BLOCK_E):
+        tops = tl.full([BLOCK_R, BLOCK_E], LOWEST, tl.float32)
+        for at in range(0, longest, BLOCK_E):
+            place = start + at + e
             _s, _w, logarithm = logarithms(
-                score_ptr, weight_ptr, keep_ptr, at + e, at + e < stop, ATTENTION, WEIGHT, KEEP
+                score_ptr, weight_ptr, keep_ptr, place, place < stop, ATTENTION, WEIGHT, KEEP
             )
             tops = tl.maximum(tops, logarithm)
-        top = tl.max(tops, 0)
-    space = tl.zeros([BLOCK_D], tl.float64)
-    totals, nears = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
-    for at in range(start, stop, BLOCK_E):
+        top = tl.max(tops, 1)
+    space = tl.zeros([BLOCK_R, BLOCK_D], tl.float64)
+    totals, nears = tl.zeros([BLOCK_R, BLOCK_E], tl.float64), tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
+    for at in range(0, longest, BLOCK_E):
+        place = start + at + e
         score, weight, logarithm = logarithms(
-            score_ptr, weight_ptr, keep_ptr, at + e, at + e < stop, ATTENTION, WEIGHT, KEEP
+            score_ptr, weight_ptr, keep_ptr, place, place < stop, ATTENTION, WEIGHT, KEEP
         )
         there = logarithm > LOWEST
-        j = tl.load(col_ptr + at + e, there, 0).to(INDEX)
+        j = tl.load(col_ptr + place, there, 0).to(INDEX)
         u = vectors(u_ptr, j, there, c, D)
-        w = tl.where(there, weight * tl.exp(tl.minimum(score - top, 80.0)), 0.0).to(tl.float64)
-        space += tl.sum((w * tl.load(point_ptr + 4 * j, there, 0.0))[:, None] * u, 0)
+        w = tl.where(there, weight * tl.exp(tl.minimum(score - top[:, None], 80.0)), 0.0).to(tl.float64)
+        space += tl.sum((w * tl.load(point_ptr + 4 * j, there, 0.0))[:, :, None] * u, 1)
         totals += w * tl.load(point_ptr + 4 * j + 1, there, 0.0)
         nears += w * tl.load(point_ptr + 4 * j + 2, there, 0.0)
-    total, near = tl.sum(totals, 0), tl.sum(nears, 0)
-    if piece < in_hubs:
-        slot = m * in_hubs + piece
-        tl.store(part_ptr + slot * D + c, space, c < D)
-        tl.store(part_state_ptr + slot * 3, total)
-        tl.store(part_state_ptr + slot * 3 + 1, near)
-        tl.store(part_state_ptr + slot * 3 + 2, top)
-    else:
-        root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-        _store_centroid(
-            out_ptr, space_ptr, state_ptr, flag_ptr + 2 * m, m * rows + i, c, space, total, near, top, root, D
-        )
+    total, near = tl.sum(totals, 1), tl.sum(nears, 1)
+    in_hub, slot = own & (piece < in_hubs), m * in_hubs + piece
+    tl.store(part_ptr + slot[:, None] * D + c, space, in_hub[:, None] & (c < D))
+    tl.store(part_state_ptr + slot * 3, total, in_hub)
+    tl.store(part_state_ptr + slot * 3 + 1, near, in_hub)
+    tl.store(part_state_ptr + slot * 3 + 2, top, in_hub)
+    root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
+    _store_centroids(
+        out_ptr, space_ptr, state_ptr, flag_ptr + 2 * m, m * rows + i, own & (piece >= in_hubs), c, space, total, near,
+        top, root, D,
+    )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["rows", "in_hubs"])
@@ -239,6 +242,10 @@ def merge_centroids(
         total = mine * total + its * tl.load(part_state_ptr + slot * 3)
         near = mine * near + its * tl.load(part_state_ptr + slot * 3 + 1)
         top = new_top
-    row = m * rows + tl.load(hub_ptr + 3 * hub).to(tl.int64)
+    one = tl.arange(0, 1)
+    row = m * rows + tl.load(hub_ptr + 3 * hub + one).to(tl.int64)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-    _store_centroid(out_ptr, space_ptr, state_ptr, flag_ptr + 2 * m, row, c, space, total, near, top, root, D)
+    _store_centroids(
+        out_ptr, space_ptr, state_ptr, flag_ptr + 2 * m, row, one == 0, c, space[None, :], total + one, near + one,
+        top + one, root, D,
+    )  # fmt: skip

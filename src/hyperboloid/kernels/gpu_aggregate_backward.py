@@ -6,7 +6,7 @@ import triton
 import triton.language as tl
 
 from .gpu_aggregate import LOWEST, logarithms, vectors
-from .gpu_math import CUT, TINY, block_of_rows, hold, log1p
+from .gpu_math import CUT, TINY, block_of_rows, hold, log1p, some_pieces
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
@@ -80,78 +80,79 @@ def entry_gradients(
 
 
 @triton.jit
-def _feature_gradient(x, time, stretch, space, timed, beta):
-    """Gradient in a feature x ``(A,)`` of Σ scale·d_L² from Σ scale·s y and Σ scale·T; and 4·(time·Σ − space·Σ)."""
-    length = tl.sqrt(tl.sum(x * x, 0))
-    own = (1 / tl.maximum(length, TINY)) * x
-    along = tl.sum(space * own, 0)
+def _feature_gradients(x, time, stretch, space, timed, beta):
+    """Gradient in features x ``(R, A)`` of Σ scale·d_L² from Σ scale·s y and Σ scale·T; and 4·(time·Σ − space·Σ)."""
+    length = tl.sqrt(tl.sum(x * x, 1))
+    own = (1 / tl.maximum(length, TINY))[:, None] * x
+    along = tl.sum(space * own, 1)
     sine = stretch * length  # √β sinh r
     radial = 2 / tl.sqrt(beta) * (sine * timed - time * along)
-    return (radial + 2 * stretch * along) * own - 2 * stretch * space, 4 * (time * timed - sine * along)
+    grad = (radial + 2 * stretch * along)[:, None] * own - (2 * stretch)[:, None] * space
+    return grad, 4 * (time * timed - sine * along)
 
 
 @triton.jit
-def _store_feature(
-    grad_ptr, beta_share_ptr, x_ptr, polar_ptr, node, f, space, timed, scaled, beta,
+def _store_features(
+    grad_ptr, beta_share_ptr, x_ptr, polar_ptr, node, there, f, space, timed, scaled, beta,
     A: tl.constexpr, ROLE: tl.constexpr, ADD: tl.constexpr,
 ):  # fmt: skip
-    """Gradient in an attention feature, and its share of that in β.
+    """Gradients in attention features, and their shares of that in β.
 
     d_L² is homogeneous in (x, y, √β), so 2β ∂d²/∂β = 2d² − x·∂d²/∂x − y·∂d²/∂y; the rows take 2 Σ scale·d², a node that
     is row and column at once has met every entry twice.
     """
-    x = tl.load(x_ptr + node * A + f, f < A, 0.0).to(tl.float64)
-    time, stretch = tl.load(polar_ptr + 2 * node), tl.load(polar_ptr + 2 * node + 1)
-    grad, twice = _feature_gradient(x, time, stretch, space, timed, beta)
-    share = -tl.sum(grad * x, 0)
+    x = vectors(x_ptr, node, there, f, A)
+    time, stretch = tl.load(polar_ptr + 2 * node, there, 0.0), tl.load(polar_ptr + 2 * node + 1, there, 0.0)
+    grad, twice = _feature_gradients(x, time, stretch, space, timed, beta)
+    share = -tl.sum(grad * x, 1)
     if ROLE == "row":
         share += twice - 4 * beta * scaled
     if ROLE == "both":
         share += twice / 2 - 2 * beta * scaled
-    tl.store(beta_share_ptr + 2 * node + 1, share)
+    tl.store(beta_share_ptr + 2 * node + 1, share, there)
     if ADD:
-        grad += tl.load(grad_ptr + node * A + f, f < A, 0.0)
-    tl.store(grad_ptr + node * A + f, hold(grad), f < A)
+        grad += vectors(grad_ptr, node, there, f, A)
+    tl.store(grad_ptr + node[:, None] * A + f, hold(grad), there[:, None] & (f < A))
 
 
-@triton.jit(do_not_specialize=["num", "others", "entries", "in_hubs"])
+@triton.jit(do_not_specialize=["num", "others", "entries", "in_hubs", "pieces"])
 def pull_features(
-    x_ptr, polar_ptr, y_ptr, other_polar_ptr, beta_ptr, pair_ptr, piece_ptr, other_ptr, entry_ptr,
-    grad_ptr, beta_share_ptr, part_ptr, part_state_ptr, num, others, entries, in_hubs,
+    x_ptr, polar_ptr, y_ptr, other_polar_ptr, beta_ptr, pair_ptr, entry_ptr,
+    grad_ptr, beta_share_ptr, part_ptr, part_state_ptr, num, others, entries, in_hubs, piece_ptr, other_ptr, pieces,
     INDEX: tl.constexpr, A: tl.constexpr, ROLE: tl.constexpr, ADD: tl.constexpr,
-    BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
-    """Gradient in the attention feature of one row, column, or node that is both, and its share of that in β."""
-    piece, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    node = m * num + tl.load(piece_ptr + 3 * piece).to(tl.int64)
-    start, stop = tl.load(piece_ptr + 3 * piece + 1), tl.load(piece_ptr + 3 * piece + 2)
+    """Gradients in the attention features of rows, columns, or nodes that are both, and their shares of that in β."""
+    m, piece, i, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
     y_ptr += m * others * A
     other_polar_ptr += m * others * 2
     pair_ptr += m * entries * 2
-    e, f = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_A)
-    space = tl.zeros([BLOCK_A], tl.float64)
-    times, scales = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
-    for at in range(start, stop, BLOCK_E):
-        there = at + e < stop
-        j = tl.load(other_ptr + at + e, there, 0).to(INDEX)
+    e, f = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_A)
+    space = tl.zeros([BLOCK_R, BLOCK_A], tl.float64)
+    times, scales = tl.zeros([BLOCK_R, BLOCK_E], tl.float64), tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
+    for at in range(0, longest, BLOCK_E):
+        place = start + at + e
+        there = place < stop
+        j = tl.load(other_ptr + place, there, 0).to(INDEX)
         y = vectors(y_ptr, j, there, f, A)
-        scale = tl.zeros([BLOCK_E], tl.float64)
+        scale = tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
         if ROLE != "column":
-            scale += tl.load(pair_ptr + 2 * (at + e).to(tl.int64) + 1, there, 0.0)
+            scale += tl.load(pair_ptr + 2 * place.to(tl.int64) + 1, there, 0.0)
         if ROLE != "row":
-            scale += tl.load(pair_ptr + 2 * tl.load(entry_ptr + at + e, there, 0).to(tl.int64) + 1, there, 0.0)
-        space += tl.sum((scale * tl.load(other_polar_ptr + 2 * j + 1, there, 0.0))[:, None] * y, 0)
+            scale += tl.load(pair_ptr + 2 * tl.load(entry_ptr + place, there, 0).to(tl.int64) + 1, there, 0.0)
+        space += tl.sum((scale * tl.load(other_polar_ptr + 2 * j + 1, there, 0.0))[:, :, None] * y, 1)
         times += scale * tl.load(other_polar_ptr + 2 * j, there, 0.0)
         scales += scale
-    timed, scaled = tl.sum(times, 0), tl.sum(scales, 0)
-    if piece < in_hubs:
-        slot = m * in_hubs + piece
-        tl.store(part_ptr + slot * A + f, space, f < A)
-        tl.store(part_state_ptr + slot * 2, timed)
-        tl.store(part_state_ptr + slot * 2 + 1, scaled)
-    else:
-        beta = tl.load(beta_ptr + m).to(tl.float64)
-        _store_feature(grad_ptr, beta_share_ptr, x_ptr, polar_ptr, node, f, space, timed, scaled, beta, A, ROLE, ADD)
+    timed, scaled = tl.sum(times, 1), tl.sum(scales, 1)
+    in_hub, slot = own & (piece < in_hubs), m * in_hubs + piece
+    tl.store(part_ptr + slot[:, None] * A + f, space, in_hub[:, None] & (f < A))
+    tl.store(part_state_ptr + slot * 2, timed, in_hub)
+    tl.store(part_state_ptr + slot * 2 + 1, scaled, in_hub)
+    beta = tl.load(beta_ptr + m).to(tl.float64)
+    _store_features(
+        grad_ptr, beta_share_ptr, x_ptr, polar_ptr, m * num + i, own & (piece >= in_hubs), f, space, timed, scaled,
+        beta, A, ROLE, ADD,
+    )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["num", "in_hubs"])
@@ -169,57 +170,61 @@ def merge_features(
         space += tl.load(part_ptr + slot * A + f, f < A, 0.0)
         timed += tl.load(part_state_ptr + slot * 2)
         scaled += tl.load(part_state_ptr + slot * 2 + 1)
-    node = m * num + tl.load(hub_ptr + 3 * hub).to(tl.int64)
+    one = tl.arange(0, 1)
+    node = m * num + tl.load(hub_ptr + 3 * hub + one).to(tl.int64)
     beta = tl.load(beta_ptr + m).to(tl.float64)
-    _store_feature(grad_ptr, beta_share_ptr, x_ptr, polar_ptr, node, f, space, timed, scaled, beta, A, ROLE, ADD)
+    _store_features(
+        grad_ptr, beta_share_ptr, x_ptr, polar_ptr, node, one == 0, f, space[None, :], timed + one, scaled + one, beta,
+        A, ROLE, ADD,
+    )  # fmt: skip
 
 
 @triton.jit
-def _store_point(grad_ptr, beta_share_ptr, u_ptr, point_ptr, column, c, pulled, weight, root, D: tl.constexpr):
-    """Gradient in a point, and its share of that in β, from Σ w q and Σ w ∂L/∂g."""
-    u = tl.load(u_ptr + column * D + c, c < D, 0.0).to(tl.float64)
-    stretch, s = tl.load(point_ptr + 4 * column), tl.load(point_ptr + 4 * column + 1)
-    length = tl.load(point_ptr + 4 * column + 3)
-    own = (1 / tl.maximum(length, TINY)) * u
-    along = tl.sum(pulled * own, 0)
+def _store_points(grad_ptr, beta_share_ptr, u_ptr, point_ptr, column, there, c, pulled, weight, root, D: tl.constexpr):
+    """Gradients in points, and their shares of that in β, from Σ w q and Σ w ∂L/∂g."""
+    u = vectors(u_ptr, column, there, c, D)
+    stretch, s = tl.load(point_ptr + 4 * column, there, 0.0), tl.load(point_ptr + 4 * column + 1, there, 0.0)
+    length = tl.load(point_ptr + 4 * column + 3, there, 0.0)
+    own = (1 / tl.maximum(length, TINY))[:, None] * u
+    along = tl.sum(pulled * own, 1)
     to_r = along * tl.sqrt(1 + s * s) + weight * s
-    tl.store(grad_ptr + column * D + c, hold((to_r / root - stretch * along) * own + stretch * pulled), c < D)
-    tl.store(beta_share_ptr + column * 2, -to_r * tl.minimum(length / root, CUT))
-    tl.store(beta_share_ptr + column * 2 + 1, 0.0)  # for attention features, if there are any
+    grad = (to_r / root - stretch * along)[:, None] * own + stretch[:, None] * pulled
+    tl.store(grad_ptr + column[:, None] * D + c, hold(grad), there[:, None] & (c < D))
+    tl.store(beta_share_ptr + column * 2, -to_r * tl.minimum(length / root, CUT), there)
+    tl.store(beta_share_ptr + column * 2 + 1, 0.0, there)  # for attention features, if there are any
 
 
-@triton.jit(do_not_specialize=["rows", "cols", "entries", "in_hubs"])
+@triton.jit(do_not_specialize=["rows", "cols", "entries", "in_hubs", "pieces"])
 def pull_points(
-    u_ptr, point_ptr, beta_ptr, q_ptr, to_gap_ptr, pair_ptr, piece_ptr, row_ptr, entry_ptr,
-    grad_ptr, beta_share_ptr, part_ptr, part_state_ptr, rows, cols, entries, in_hubs,
-    INDEX: tl.constexpr, D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+    u_ptr, point_ptr, beta_ptr, q_ptr, to_gap_ptr, pair_ptr, entry_ptr,
+    grad_ptr, beta_share_ptr, part_ptr, part_state_ptr, rows, cols, entries, in_hubs, piece_ptr, row_ptr, pieces,
+    INDEX: tl.constexpr, D: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Gradient in the point of one column, and its share of that in β."""
-    piece, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    column = m * cols + tl.load(piece_ptr + 3 * piece).to(tl.int64)
-    start, stop = tl.load(piece_ptr + 3 * piece + 1), tl.load(piece_ptr + 3 * piece + 2)
+    """Gradients in the points of columns, and their shares of that in β."""
+    m, piece, j, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
     q_ptr += m * rows * D
     to_gap_ptr += m * rows
     pair_ptr += m * entries * 2
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
-    pulled = tl.zeros([BLOCK_D], tl.float64)
-    weights = tl.zeros([BLOCK_E], tl.float64)
-    for at in range(start, stop, BLOCK_E):
-        there = at + e < stop
-        i = tl.load(row_ptr + at + e, there, 0).to(INDEX)
+    e, c = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_D)
+    pulled = tl.zeros([BLOCK_R, BLOCK_D], tl.float64)
+    weights = tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
+    for at in range(0, longest, BLOCK_E):
+        place = start + at + e
+        there = place < stop
+        i = tl.load(row_ptr + place, there, 0).to(INDEX)
         q = vectors(q_ptr, i, there, c, D)
-        entry = tl.load(entry_ptr + at + e, there, 0).to(tl.int64)
+        entry = tl.load(entry_ptr + place, there, 0).to(tl.int64)
         w = tl.load(pair_ptr + 2 * entry, there, 0.0).to(tl.float64)
-        pulled += tl.sum(w[:, None] * q, 0)
+        pulled += tl.sum(w[:, :, None] * q, 1)
         weights += w * tl.load(to_gap_ptr + i, there, 0.0)
-    weight = tl.sum(weights, 0)
-    if piece < in_hubs:
-        slot = m * in_hubs + piece
-        tl.store(part_ptr + slot * D + c, pulled, c < D)
-        tl.store(part_state_ptr + slot, weight)
-    else:
-        root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-        _store_point(grad_ptr, beta_share_ptr, u_ptr, point_ptr, column, c, pulled, weight, root, D)
+    weight = tl.sum(weights, 1)
+    in_hub, slot = own & (piece < in_hubs), m * in_hubs + piece
+    tl.store(part_ptr + slot[:, None] * D + c, pulled, in_hub[:, None] & (c < D))
+    tl.store(part_state_ptr + slot, weight, in_hub)
+    root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
+    _store_points(
+        grad_ptr, beta_share_ptr, u_ptr, point_ptr, m * cols + j, own & (piece >= in_hubs), c, pulled, weight, root, D
+    )
 
 
 @triton.jit(do_not_specialize=["cols", "in_hubs"])
@@ -235,9 +240,12 @@ def merge_points(
         slot = m * in_hubs + piece
         pulled += tl.load(part_ptr + slot * D + c, c < D, 0.0)
         weight += tl.load(part_state_ptr + slot)
-    column = m * cols + tl.load(hub_ptr + 3 * hub).to(tl.int64)
+    one = tl.arange(0, 1)
+    column = m * cols + tl.load(hub_ptr + 3 * hub + one).to(tl.int64)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-    _store_point(grad_ptr, beta_share_ptr, u_ptr, point_ptr, column, c, pulled, weight, root, D)
+    _store_points(
+        grad_ptr, beta_share_ptr, u_ptr, point_ptr, column, one == 0, c, pulled[None, :], weight + one, root, D
+    )
 
 
 @triton.jit

@@ -73,8 +73,14 @@ def block_of_rows(index, rows, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
 
 
 @triton.jit
-def piece_of(pieces_ptr):
-    """This program's model and its piece of a row or column (:class:`hyperboloid.kernels.adjacency.Side`)."""
-    pieces_ptr += 3 * tl.program_id(0)
-    node = tl.load(pieces_ptr).to(tl.int64)
-    return tl.program_id(1).to(tl.int64), node, tl.load(pieces_ptr + 1), tl.load(pieces_ptr + 2)
+def some_pieces(pieces_ptr, count, BLOCK_R: tl.constexpr):
+    """A program's model, its pieces of rows or columns (:class:`hyperboloid.kernels.adjacency.Side`) and their nodes.
+
+    Then which of the pieces there are, their starts and ends ``(R, 1)``, and the length of the longest.
+    """
+    piece = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
+    there = piece < count
+    pieces_ptr += 3 * piece
+    node = tl.load(pieces_ptr, there, 0).to(tl.int64)
+    start, stop = tl.load(pieces_ptr + 1, there, 0), tl.load(pieces_ptr + 2, there, 0)
+    return tl.program_id(1).to(tl.int64), piece, node, there, start[:, None], stop[:, None], tl.max(stop - start, 0)

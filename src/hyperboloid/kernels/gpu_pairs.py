@@ -74,9 +74,9 @@ def pair_sums(
 
 @triton.jit
 def turn_of(u, v, slopes_ptr, step, p, there):
-    """turn of pairs ``(P, D)``, from their ends and the slopes o_u and o_v at ``p``, which lie ``step`` apart."""
-    of_u, of_v = tl.load(slopes_ptr + p, there, 0.0)[:, None], tl.load(slopes_ptr + step + p, there, 0.0)[:, None]
-    return (u - v) - (of_u * u + of_v * v)
+    """turn of pairs ``(…, D)``, from their ends and the slopes o_u and o_v at ``p``, which lie ``step`` apart."""
+    of_u, of_v = tl.load(slopes_ptr + p, there, 0.0), tl.load(slopes_ptr + step + p, there, 0.0)
+    return (u - v) - (tl.expand_dims(of_u, -1) * u + tl.expand_dims(of_v, -1) * v)
 
 
 @triton.jit

@@ -15,11 +15,10 @@ from torch import Tensor
 
 from .adjacency import Adjacency
 from .gpu import _block
+from .gpu_aggregate import LOWEST
 
 #: Lanes of a warp: so many entries are taken at a time.
 LANES = 32
-#: Smaller than every score that counts.
-LOWEST = tl.constexpr(-3e38)
 
 
 @triton.jit

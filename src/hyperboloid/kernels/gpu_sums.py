@@ -11,32 +11,33 @@ from torch import Tensor
 
 from .adjacency import Adjacency, Side
 from .gpu import by_pieces
-from .gpu_math import piece_of
+from .gpu_math import some_pieces
 from .gpu_pairs import PairCall, entry_products
 
 
-@triton.jit(do_not_specialize=["sources", "targets", "weight_step"])
+@triton.jit(do_not_specialize=["sources", "targets", "weight_step", "pieces"])
 def weighted_pieces(
-    u_ptr, weight_ptr, pieces_ptr, other_ptr, entry_ptr, out_ptr, sources, targets, weight_step,
-    ENTRY: tl.constexpr, D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+    u_ptr, weight_ptr, entry_ptr, out_ptr, sources, targets, weight_step, piece_ptr, other_ptr, pieces,
+    ENTRY: tl.constexpr, D: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add Σ_j w u_j of each piece of a row to ``(M, targets, D)``; weights are found by ``entry`` if ``ENTRY``."""
-    m, i, start, stop = piece_of(pieces_ptr)
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    m, _piece, i, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
+    e, c = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_D)
     u_ptr += m * sources * D
     weight_ptr += m * weight_step
-    total = tl.zeros([BLOCK_E, BLOCK_D], tl.float32)
-    for at in range(start, stop, BLOCK_E):
-        there = at + e < stop
-        j = tl.load(other_ptr + at + e, there, 0).to(tl.int64)
-        place = at + e
+    total = tl.zeros([BLOCK_R, BLOCK_E, BLOCK_D], tl.float32)
+    for at in range(0, longest, BLOCK_E):
+        place = start + at + e
+        there = place < stop
+        j = tl.load(other_ptr + place, there, 0).to(tl.int64)
         if ENTRY:
-            place = tl.load(entry_ptr + at + e, there, 0)
+            place = tl.load(entry_ptr + place, there, 0)
         w = tl.load(weight_ptr + place, there, 0.0)
-        inside = (there & (w != 0))[:, None] & (c < D)[None, :]  # what is dropped need not be read
-        total += w[:, None] * tl.load(u_ptr + j[:, None] * D + c[None, :], inside, 0.0)
+        inside = (there & (w != 0))[:, :, None] & (c < D)  # what is dropped need not be read
+        total += w[:, :, None] * tl.load(u_ptr + j[:, :, None] * D + c, inside, 0.0)
     # a long row has several pieces
-    tl.atomic_add(out_ptr + (m * targets + i) * D + c, tl.sum(total, 0), c < D, sem="relaxed")
+    out_ptr += (m * targets + i)[:, None] * D + c
+    tl.atomic_add(out_ptr, tl.sum(total, 1), own[:, None] & (c < D), sem="relaxed")
 
 
 def _sums(u: Tensor, weight: Tensor, side: Side, entry: Tensor | None, targets: int) -> Tensor:
@@ -44,8 +45,8 @@ def _sums(u: Tensor, weight: Tensor, side: Side, entry: Tensor | None, targets: 
     weight = weight if weight.stride(1) == 1 else weight.contiguous()
     out = u.new_zeros(u.size(0), targets, u.size(2))
     by_pieces(
-        weighted_pieces, side, u.shape, u.contiguous(), weight, side.pieces, side.other,
-        side.other if entry is None else entry, out, u.size(1), targets, weight.stride(0), ENTRY=entry is not None,
+        weighted_pieces, side, u.shape, u.contiguous(), weight, side.other if entry is None else entry, out, u.size(1),
+        targets, weight.stride(0), ENTRY=entry is not None,
     )  # fmt: skip
     return out
 

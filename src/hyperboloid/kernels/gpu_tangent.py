@@ -20,7 +20,7 @@ from torch import Tensor
 from .adjacency import Adjacency
 from .gpu import _held, _over_rows, by_pieces
 from .gpu_aggregate import vectors
-from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, piece_of, sinh
+from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh, some_pieces
 from .gpu_pairs import SUMS, entry_call, entry_products, these, turn_of
 
 #: Numbers of an entry: of g, u, turn in what row i gets ``(M, 3, E)``; o_u, o_v and those of g, v, u, turn in what
@@ -73,26 +73,29 @@ def tangent_numbers(
     tl.store(numbers_ptr + (m * 2 + 1) * count + p, w * c, there)
 
 
-@triton.jit(do_not_specialize=["rows", "cols", "count"])
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pieces"])
 def tangent_add(
-    x_ptr, y_ptr, sums_ptr, numbers_ptr, piece_ptr, other_ptr, out_ptr, rows, cols, count,
-    D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+    x_ptr, y_ptr, sums_ptr, numbers_ptr, out_ptr, rows, cols, count, piece_ptr, other_ptr, pieces,
+    D: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Add the logarithms of a piece of a row to ``(M, rows, D)``."""
-    m, i, start, stop = piece_of(piece_ptr)
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
-    u = tl.load(x_ptr + (m * rows + i) * D + c, c < D, 0.0).to(tl.float64)
+    """Add the logarithms of pieces of rows to ``(M, rows, D)``."""
+    m, _piece, i, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
+    e, c = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_D)
+    u = vectors(x_ptr + m * rows * D, i, own, c, D)
     sums_ptr += (m * SUMS + 4) * count
     numbers_ptr += m * 2 * count
-    radial, turned = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E, BLOCK_D], tl.float64)
-    for at in range(start, stop, BLOCK_E):
-        p, there = (at + e).to(tl.int64), at + e < stop
+    radial = tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
+    turned = tl.zeros([BLOCK_R, BLOCK_E, BLOCK_D], tl.float64)
+    for at in range(0, longest, BLOCK_E):
+        p = (start + at + e).to(tl.int64)
+        there = p < stop
         v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
         radial += tl.load(numbers_ptr + p, there, 0.0)
-        turn = turn_of(u[None, :], v, sums_ptr, count, p, there)
-        turned += tl.load(numbers_ptr + count + p, there, 0.0)[:, None] * turn
-    total = tl.sum(radial, 0) * u + tl.sum(turned, 0)
-    tl.atomic_add(out_ptr + (m * rows + i) * D + c, total, c < D, sem="relaxed")  # a long row has several pieces
+        turn = turn_of(u[:, None, :], v, sums_ptr, count, p, there)
+        turned += tl.load(numbers_ptr + count + p, there, 0.0)[:, :, None] * turn
+    total = tl.sum(radial, 1)[:, None] * u + tl.sum(turned, 1)
+    out_ptr += (m * rows + i)[:, None] * D + c
+    tl.atomic_add(out_ptr, total, own[:, None] & (c < D), sem="relaxed")  # a long row has several pieces
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
@@ -157,53 +160,55 @@ def tangent_slopes(
     tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
 
 
-@triton.jit(do_not_specialize=["rows", "cols", "count"])
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pieces"])
 def pull_rows(
-    x_ptr, y_ptr, g_ptr, sums_ptr, numbers_ptr, piece_ptr, other_ptr, out_ptr, rows, cols, count,
-    D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+    x_ptr, y_ptr, g_ptr, sums_ptr, numbers_ptr, out_ptr, rows, cols, count, piece_ptr, other_ptr, pieces,
+    D: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Add the gradients of a piece of a row, in the frame at its point, to ``(M, rows, D)``."""
-    m, i, start, stop = piece_of(piece_ptr)
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
-    own = (m * rows + i) * D + c
-    u, g = tl.load(x_ptr + own, c < D, 0.0).to(tl.float64), tl.load(g_ptr + own, c < D, 0.0).to(tl.float64)
+    """Add the gradients of pieces of rows, in the frames at their points, to ``(M, rows, D)``."""
+    m, _piece, i, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
+    e, c = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_D)
+    u, g = vectors(x_ptr + m * rows * D, i, own, c, D), vectors(g_ptr + m * rows * D, i, own, c, D)
     sums_ptr += (m * SUMS + 4) * count
     numbers_ptr += m * BY_ROW * count
-    of_g, of_u = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
-    turned = tl.zeros([BLOCK_E, BLOCK_D], tl.float64)
-    for at in range(start, stop, BLOCK_E):
-        p, there = (at + e).to(tl.int64), at + e < stop
+    of_g, of_u = tl.zeros([BLOCK_R, BLOCK_E], tl.float64), tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
+    turned = tl.zeros([BLOCK_R, BLOCK_E, BLOCK_D], tl.float64)
+    for at in range(0, longest, BLOCK_E):
+        p = (start + at + e).to(tl.int64)
+        there = p < stop
         v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
         of_g += tl.load(numbers_ptr + p, there, 0.0)
         of_u += tl.load(numbers_ptr + count + p, there, 0.0)
-        turn = turn_of(u[None, :], v, sums_ptr, count, p, there)
-        turned += tl.load(numbers_ptr + 2 * count + p, there, 0.0)[:, None] * turn
-    total = tl.sum(of_g, 0) * g + tl.sum(of_u, 0) * u + tl.sum(turned, 0)
-    tl.atomic_add(out_ptr + own, total, c < D, sem="relaxed")
+        turn = turn_of(u[:, None, :], v, sums_ptr, count, p, there)
+        turned += tl.load(numbers_ptr + 2 * count + p, there, 0.0)[:, :, None] * turn
+    total = tl.sum(of_g, 1)[:, None] * g + tl.sum(of_u, 1)[:, None] * u + tl.sum(turned, 1)
+    tl.atomic_add(out_ptr + (m * rows + i)[:, None] * D + c, total, own[:, None] & (c < D), sem="relaxed")
 
 
-@triton.jit(do_not_specialize=["rows", "cols", "count"])
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pieces"])
 def pull_columns(
-    x_ptr, y_ptr, g_ptr, numbers_ptr, piece_ptr, other_ptr, entry_ptr, out_ptr, rows, cols, count,
-    D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+    x_ptr, y_ptr, g_ptr, numbers_ptr, entry_ptr, out_ptr, rows, cols, count, piece_ptr, other_ptr, pieces,
+    D: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Add the gradients of a piece of a column, in the frame at its point, to ``(M, cols, D)``."""
-    m, j, start, stop = piece_of(piece_ptr)
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
-    own = (m * cols + j) * D + c
-    v = tl.load(y_ptr + own, c < D, 0.0).to(tl.float64)
-    of_v, total = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E, BLOCK_D], tl.float64)
-    for at in range(start, stop, BLOCK_E):
-        there = at + e < stop
-        i = tl.load(other_ptr + at + e, there, 0).to(tl.int64)
+    """Add the gradients of pieces of columns, in the frames at their points, to ``(M, cols, D)``."""
+    m, _piece, j, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
+    e, c = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_D)
+    v = vectors(y_ptr + m * cols * D, j, own, c, D)
+    of_v = tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
+    total = tl.zeros([BLOCK_R, BLOCK_E, BLOCK_D], tl.float64)
+    for at in range(0, longest, BLOCK_E):
+        place = start + at + e
+        there = place < stop
+        i = tl.load(other_ptr + place, there, 0).to(tl.int64)
         u, g = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(g_ptr + m * rows * D, i, there, c, D)
-        p = (m * count + tl.load(entry_ptr + at + e, there, 0)) * BY_COLUMN
-        turn = turn_of(u, v[None, :], numbers_ptr, 1, p, there)
+        p = (m * count + tl.load(entry_ptr + place, there, 0)) * BY_COLUMN
+        turn = turn_of(u, v[:, None, :], numbers_ptr, 1, p, there)
         of_v += tl.load(numbers_ptr + p + 3, there, 0.0)
-        total += tl.load(numbers_ptr + p + 2, there, 0.0)[:, None] * g
-        total += tl.load(numbers_ptr + p + 4, there, 0.0)[:, None] * u
-        total += tl.load(numbers_ptr + p + 5, there, 0.0)[:, None] * turn
-    tl.atomic_add(out_ptr + own, tl.sum(of_v, 0) * v + tl.sum(total, 0), c < D, sem="relaxed")
+        total += tl.load(numbers_ptr + p + 2, there, 0.0)[:, :, None] * g
+        total += tl.load(numbers_ptr + p + 4, there, 0.0)[:, :, None] * u
+        total += tl.load(numbers_ptr + p + 5, there, 0.0)[:, :, None] * turn
+    pulled = tl.sum(of_v, 1)[:, None] * v + tl.sum(total, 1)
+    tl.atomic_add(out_ptr + (m * cols + j)[:, None] * D + c, pulled, own[:, None] & (c < D), sem="relaxed")
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
@@ -231,10 +236,10 @@ def tangent_sums(
     x, y, beta = x.contiguous(), y.contiguous(), beta.contiguous()
     x_polar, y_polar = call.polar(x, beta), call.polar(y, beta)
     sums, numbers = call.sums(x, x_polar, y, y_polar), call.numbers(2)
-    out, sizes, side = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1)), adj.index.rows
+    out, sizes = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1))
     known = (sums, x_polar, y_polar, call.pairs, beta, weight)
     call.by_pairs(tangent_numbers, *known, numbers, weight.stride(0), *sizes)
-    by_pieces(tangent_add, side, x.shape, x, y, sums, numbers, side.pieces, side.other, out, *sizes, call.count)
+    by_pieces(tangent_add, adj.index.rows, x.shape, x, y, sums, numbers, out, *sizes, call.count)
     return _held(out, x), sums, x_polar, y_polar
 
 
@@ -255,9 +260,8 @@ def tangent_gradients(
     call.by_pairs(tangent_slopes, *known, *numbers, to_weight, shares, weight.stride(0), *sizes)
     (rows, columns), sizes = adj.index[:2], (*sizes, call.count)
     frames = [torch.zeros_like(t, dtype=torch.float64) for t in (x, y)]
-    by_pieces(pull_rows, rows, x.shape, x, y, grad, sums, numbers[0], rows.pieces, rows.other, frames[0], *sizes)
-    places = (columns.pieces, columns.other, adj.index.entry)
-    by_pieces(pull_columns, columns, y.shape, x, y, grad, numbers[1], *places, frames[1], *sizes)
+    by_pieces(pull_rows, rows, x.shape, x, y, grad, sums, numbers[0], frames[0], *sizes)
+    by_pieces(pull_columns, columns, y.shape, x, y, grad, numbers[1], adj.index.entry, frames[1], *sizes)
     gradients = [torch.empty_like(t) for t in (x, y)]
     for points, polar, frame, out in zip((x, y), (x_polar, y_polar), frames, gradients, strict=True):
         _over_rows(to_coordinates, points, beta, points, polar, beta, frame, out)
