@@ -26,7 +26,7 @@ def tall_product(a: Tensor, b: Tensor) -> Tensor:
     if parts < 2:
         return a.mT @ b
     missing = -nodes % parts
-    a, b = (torch.nn.functional.pad(t, (0, 0, 0, missing)).view(models * parts, -1, t.size(2)) for t in (a, b))
+    a, b = (torch.nn.functional.pad(t, (0, 0, 0, missing)).reshape(models * parts, -1, t.size(2)) for t in (a, b))
     return (a.mT @ b).view(models, parts, p, q).sum(1)
 
 
