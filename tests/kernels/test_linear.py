@@ -23,6 +23,12 @@ def test_a_product_of_tall_matrices(models, nodes, p, q, split, monkeypatch):
     torch.testing.assert_close(tall_product(a[0], b[0]), a[0].T @ b[0])
 
 
+def test_nodes_of_all_models_side_by_side():
+    """As vmap may leave them; no row has to be added for even parts."""
+    a, b = (torch.randn(1024, 2, 8, dtype=F64).movedim(1, 0) for _ in range(2))
+    torch.testing.assert_close(tall_product(a, b), torch.einsum("mnp,mnq->mpq", a, b))
+
+
 @pytest.mark.parametrize("mapped", [(0, 0), (None, 0), (0, None), (1, 1)])
 def test_values_and_gradients_of_models(mapped):
     """By the operation of a GPU, which any device can do."""
