@@ -23,7 +23,7 @@ from torch import Tensor
 
 from .gpu import _block, _held, _polar, _tile
 from .gpu_aggregate import vectors
-from .gpu_math import TINY, asinh, clip, excess, hold, sinh
+from .gpu_math import TINY, asinh, clip, coth_of, excess, hold, sinh
 
 #: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v, o_u, o_v and u·v.
 SUMS = tl.constexpr(7)
@@ -81,14 +81,14 @@ def turn_of(u, v, slopes_ptr, step, p, there):
 
 @triton.jit
 def _legs(sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count):
-    """‖u‖, sinh r_u, ‖v‖, sinh r_v, ‖u‖ − ‖v‖, ‖û − v̂‖², √β, a and t² of pairs."""
+    """‖u‖, sinh r_u, ‖v‖, sinh r_v, r_u − r_v, ‖û − v̂‖², √β, sinh (r_u − r_v)/2 and t² of pairs."""
     mine, its = polar_ptr + 4 * (m * nodes + i), polar_ptr + 4 * (m * nodes + j)
     n_u, s_u = tl.load(mine + 3, there, 0.0), tl.load(mine + 1, there, 0.0)
     n_v, s_v = tl.load(its + 3, there, 0.0), tl.load(its + 1, there, 0.0)
     d_n, turned = tl.load(sums_ptr + p, there, 0.0), tl.load(sums_ptr + count + p, there, 0.0)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-    a = 2 * root * sinh(clip(d_n / root) / 2)
-    return n_u, s_u, n_v, s_v, d_n, turned, root, a, root * root * s_u * s_v * turned
+    d_r = clip(d_n * (1 / root))
+    return n_u, s_u, n_v, s_v, d_r, turned, root, sinh(d_r / 2), root * root * s_u * s_v * turned
 
 
 @triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
@@ -99,24 +99,24 @@ def pair_values(
     """d_L² of pairs if ``LORENTZ``, else d_H²."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     sums_ptr += m * SUMS * count
-    _n, _s, _nv, _sv, _d, _t, root, a, tt = _legs(sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count)
-    square = a * a + tt
+    _n, _s, _nv, _sv, _d, _t, root, half, tt = _legs(sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count)
+    square = 4 * root * root * half * half + tt
     if not LORENTZ:
-        arc = 2 * root * asinh(tl.sqrt(square) / (2 * root))
+        arc = 2 * root * asinh(tl.sqrt(square) * (0.5 / root))
         square = arc * arc
     tl.store(out_ptr + m * count + p, tl.minimum(square, LARGEST_SQUARE), there)
 
 
 @triton.jit
-def _coefficients(n, s, its_s, dot, a, half, turned, longer, root, scale):
-    """R and S of one end of pairs; ``dot`` is its product with turn."""
-    shown = tl.maximum(n, TINY)
-    sinhc = tl.where(n > TINY, s / tl.maximum(clip(n / root), TINY), 1.0)
-    sideways = 2 * scale * sinhc * its_s * root / longer
+def _coefficients(n, r, s, its_s, dot, along, across, turned, root, scale):
+    """R and S of one end of pairs; ``dot`` is its product with turn, ``along`` a cosh((r_u − r_v)/2)."""
+    inverse = 1 / tl.maximum(n, TINY)
+    sinhc = tl.where(n > TINY, s / tl.maximum(r, TINY), 1.0)
+    sideways = 2 * scale * sinhc * its_s * across
     lift = root * tl.sqrt(1 + s * s) * its_s * turned / 2
-    radial = 2 * scale * (a * tl.sqrt(1 + half * half) + lift) / shown
+    radial = 2 * scale * (along + lift) * inverse
     # only the part of turn across the end counts
-    return radial - sideways * dot / (shown * shown), sideways
+    return radial - sideways * (dot * inverse * inverse), sideways
 
 
 @triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
@@ -127,28 +127,32 @@ def pair_slopes(
     """Numbers for :func:`pair_pull` ``(M, NUMBERS, P)``, and shares of the gradient in β by program."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     sums_ptr += m * SUMS * count
-    n_u, s_u, n_v, s_v, d_n, turned, root, a, tt = _legs(sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count)
+    n_u, s_u, n_v, s_v, d_r, turned, root, half, tt = _legs(
+        sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count
+    )
+    r_u, r_v = clip(n_u * (1 / root)), clip(n_v * (1 / root))
+    a = 2 * root * half
     square = a * a + tt
     scale = tl.load(grad_ptr + m * count + p, there, 0.0).to(tl.float64)
     bent = tl.zeros_like(scale)  # the part of the gradient in β that does not come by way of d_L
     if LORENTZ:
         scale = tl.where(square < LARGEST_SQUARE, scale, 0.0)
     else:
-        t = tl.sqrt(square) / (2 * root)
+        t = tl.sqrt(square) * (0.5 / root)
         arc = asinh(t)
         # ∂d_H²/∂d_L²
         slope = tl.where(t > 1e-5, arc / (tl.maximum(t, 1e-5) * tl.sqrt(1 + t * t)), 1.0)
         bent = 4 * scale * (arc * arc - t * t * slope)
         scale *= slope
-    half = sinh(clip(d_n / root) / 2)
-    longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
+    across = root / tl.maximum(tl.maximum(n_u, n_v), TINY)
+    along = a * tl.sqrt(1 + half * half)
     dot_u = tl.load(sums_ptr + 2 * count + p, there, 0.0)
     dot_v = tl.load(sums_ptr + 3 * count + p, there, 0.0)
-    of_u, across_u = _coefficients(n_u, s_u, s_v, dot_u, a, half, turned, longer, root, scale)
-    of_v, across_v = _coefficients(n_v, s_v, s_u, -dot_v, -a, half, turned, longer, root, scale)
-    both = excess(clip(n_u / root)) + excess(clip(n_v / root))
-    of_beta = a * a * excess(tl.abs(clip(d_n / root)) / 2) + tt * both / 2
-    share = tl.where(there, bent - scale * of_beta / (root * root), 0.0)
+    of_u, across_u = _coefficients(n_u, r_u, s_u, s_v, dot_u, along, across, turned, root, scale)
+    of_v, across_v = _coefficients(n_v, r_v, s_v, s_u, -dot_v, -along, across, turned, root, scale)
+    both = excess(r_u, coth_of(s_u)) + excess(r_v, coth_of(s_v))
+    of_beta = a * a * excess(tl.abs(d_r) / 2, coth_of(tl.abs(half))) + tt * both / 2
+    share = tl.where(there, bent - scale * of_beta * (1 / (root * root)), 0.0)
     numbers_ptr += m * NUMBERS * count + p
     tl.store(numbers_ptr, hold(of_u), there)
     tl.store(numbers_ptr + count, hold(across_u), there)

@@ -228,10 +228,10 @@ def _careful_sums(
         own = x[None, :] + tl.zeros_like(y)
         n_x, n_y, d_n, turn, longer, turned = pair(own, y)
         s_x, s_y = stretch * n_x / root, its_stretch * n_y / root
-        a = 2 * root * sinh(clip(d_n / root) / 2)
+        half = sinh(clip(d_n / root) / 2)
         its_scale = tl.where(close, scale, 0.0)
-        careful += tl.sum(chord_gradient(own, n_x, s_x, s_y, d_n, turn, longer, turned, a, root, its_scale), 0)
-        squares += tl.where(close, scale * (a * a + beta * s_x * s_y * turned), 0.0)
+        careful += tl.sum(chord_gradient(own, n_x, s_x, s_y, half, turn, longer, turned, root, its_scale), 0)
+        squares += tl.where(close, scale * beta * (4 * half * half + s_x * s_y * turned), 0.0)
         scale = tl.where(close, 0.0, scale)
         space += tl.sum((scale * its_stretch)[:, None] * y, 0)
         times += scale * its_time

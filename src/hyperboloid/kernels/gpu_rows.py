@@ -2,7 +2,8 @@
 
 Formulas and names are those of `geometry/chord.py` and `geometry/gyro.py`. Logarithms are double precision inside,
 whatever the inputs are; chords have vectors in the inputs' precision and scalars in double. Coordinates are multiplied
-by reciprocals of a row's scalars: divisions of doubles are slow. Sizes that change with the number of models are not
+by reciprocals of a row's scalars: divisions of doubles are slow, and exponentials slower; most of them follow from
+others, as sinh 2x from sinh x. Sizes that change with the number of models are not
 specialised on: each of them would compile the kernel again.
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_math import LARGEST, TINY, asinh, block_of_rows, clip, excess, hold, sinh
+from .gpu_math import LARGEST, TINY, asinh, block_of_rows, clip, coth_of, excess, hold, sinh
 
 
 @triton.jit
@@ -38,27 +39,27 @@ def chord_forward(
     v = tl.load(v_ptr + place, inside, 0.0)
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
     n_u, n_v, d_n, _turn, _longer, turned = pair(u, v)
-    a = 2 * root * sinh(clip(d_n / root) / 2)
-    tt = root * root * sinh(clip(n_u / root)) * sinh(clip(n_v / root)) * turned
+    inverse = 1 / root
+    a = 2 * root * sinh(clip(d_n * inverse) / 2)
+    tt = root * root * sinh(clip(n_u * inverse)) * sinh(clip(n_v * inverse)) * turned
     chord = tl.sqrt(a * a + tt)
     if SQUARED:
-        arc = 2 * root * asinh(chord / (2 * root))
+        arc = 2 * root * asinh(chord / 2 * inverse)
         tl.store(out_ptr + row, arc * arc, there)
     else:
         tl.store(out_ptr + row, tl.minimum(chord, LARGEST), there)
 
 
 @triton.jit
-def chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale):
-    """scale·∂d_L²/∂u of rows ``(R, D)``."""
-    shown = tl.maximum(n_u, TINY)
-    sinhc = tl.where(n_u > TINY, s_u / tl.maximum(clip(n_u / root), TINY), 1.0)
+def chord_gradient(u, n_u, s_u, s_v, half, turn, longer, turned, root, scale):
+    """scale·∂d_L²/∂u of rows ``(R, D)``; ``half`` is sinh (r_u − r_v)/2."""
+    inverse = 1 / tl.maximum(n_u, TINY)
+    sinhc = tl.where(n_u > TINY, s_u / tl.maximum(clip(n_u * (1 / root)), TINY), 1.0)
     sideways = 2 * scale * sinhc * s_v * root / longer
-    half = sinh(clip(d_n / root) / 2)
     lift = root * tl.sqrt(1 + s_u * s_u) * s_v * turned / 2
-    radial = 2 * scale * (a * tl.sqrt(1 + half * half) + lift) / shown
+    radial = 2 * scale * (2 * root * half * tl.sqrt(1 + half * half) + lift) * inverse
     # only the part of turn across u counts
-    radial -= sideways * tl.sum(turn * u, 1).to(tl.float64) / (shown * shown)
+    radial -= sideways * (tl.sum(turn * u, 1).to(tl.float64) * inverse * inverse)
     return radial[:, None] * u.to(tl.float64) + sideways[:, None] * turn.to(tl.float64)
 
 
@@ -74,13 +75,15 @@ def chord_backward(
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
     grad = tl.load(grad_ptr + row, there, 0.0).to(tl.float64)
     n_u, n_v, d_n, turn, longer, turned = pair(u, v)
-    s_u, s_v = sinh(clip(n_u / root)), sinh(clip(n_v / root))
-    a = 2 * root * sinh(clip(d_n / root) / 2)
+    inverse = 1 / root
+    r_u, r_v, d_r = clip(n_u * inverse), clip(n_v * inverse), clip(d_n * inverse)
+    s_u, s_v, half = sinh(r_u), sinh(r_v), sinh(d_r / 2)
+    a = 2 * root * half
     tt = root * root * s_u * s_v * turned
     chord = tl.sqrt(a * a + tt)
     bent = tl.zeros_like(grad)  # the part of the gradient in β that does not come by way of d_L
     if SQUARED:
-        t = chord / (2 * root)
+        t = chord / 2 * inverse
         arc = asinh(t)
         # ∂d_H²/∂d_L²
         slope = tl.where(t > 1e-5, arc / (tl.maximum(t, 1e-5) * tl.sqrt(1 + t * t)), 1.0)
@@ -88,33 +91,34 @@ def chord_backward(
         bent = 4 * grad * (arc * arc - t * t * slope)
     else:
         scale = tl.where(chord > TINY, grad / (2 * tl.maximum(chord, TINY)), 0.0)
-    to_u = chord_gradient(u, n_u, s_u, s_v, d_n, turn, longer, turned, a, root, scale)
-    to_v = chord_gradient(v, n_v, s_v, s_u, -d_n, -turn, longer, turned, -a, root, scale)
-    both = excess(clip(n_u / root)) + excess(clip(n_v / root))
-    of_beta = a * a * excess(tl.abs(clip(d_n / root)) / 2) + tt * both / 2
+    to_u = chord_gradient(u, n_u, s_u, s_v, half, turn, longer, turned, root, scale)
+    to_v = chord_gradient(v, n_v, s_v, s_u, -half, -turn, longer, turned, root, scale)
+    both = excess(r_u, coth_of(s_u)) + excess(r_v, coth_of(s_v))
+    of_beta = a * a * excess(tl.abs(d_r) / 2, coth_of(tl.abs(half))) + tt * both / 2
     tl.store(grad_u_ptr + place, hold(to_u), inside)
     tl.store(grad_v_ptr + place, hold(to_v), inside)
     tl.store(grad_beta_ptr + row, hold(bent - scale * of_beta / (root * root)), there)
 
 
 @triton.jit
-def _difference(u, v, root):
-    """T ``(R, D)`` in units of √β and its length θ ``(R,)``."""
+def _apart(u, v, root):
+    """Of rows: lengths, sinh of radii, sinh (r_u − r_v)/2, û − v̂ ``(R, D)``, its square, θ, θ/sinh θ and coth θ."""
     n_u, n_v, d_n, turn, longer, turned = pair(u, v)
-    s_u, s_v = sinh(clip(n_u / root)), sinh(clip(n_v / root))
-    half = sinh(clip(d_n / root) / 2)
-    theta = 2 * asinh(tl.sqrt(half * half + s_u * s_v * turned / 4))
-    own = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)[:, None] * u
-    turn = (1 / longer)[:, None] * turn
-    across = turn - tl.sum(turn * own, 1)[:, None] * own
-    radial = sinh(clip(d_n / root)) + turned / 2 * s_v * tl.sqrt(1 + s_u * s_u)
-    shrink = -1 / _sinhc(theta)
-    return (shrink * radial)[:, None] * own + (shrink * s_v)[:, None] * across, theta
+    inverse = 1 / root
+    s_u, s_v, half = sinh(clip(n_u * inverse)), sinh(clip(n_v * inverse)), sinh(clip(d_n * inverse) / 2)
+    q = tl.sqrt(half * half + s_u * s_v * turned / 4)  # sinh θ/2
+    theta, sine = 2 * asinh(q), tl.maximum(2 * q * tl.sqrt(1 + q * q), TINY)
+    shrink = tl.where(theta > 1e-8, theta / sine, 1.0)
+    return n_u, n_v, s_u, s_v, half, (1 / longer)[:, None] * turn, turned, theta, shrink, (1 + 2 * q * q) / sine
 
 
 @triton.jit
-def _sinhc(x):
-    return tl.where(x > 1e-8, sinh(x) / tl.maximum(x, 1e-8), 1.0)
+def _difference(u, n_u, s_u, s_v, half, turn, turned, shrink):
+    """T ``(R, D)`` in units of √β, from what :func:`_apart` gives."""
+    own = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)[:, None] * u
+    across = turn - tl.sum(turn * own, 1)[:, None] * own
+    radial = 2 * half * tl.sqrt(1 + half * half) + turned / 2 * s_v * tl.sqrt(1 + s_u * s_u)
+    return (-shrink * radial)[:, None] * own + (-shrink * s_v)[:, None] * across
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
@@ -124,15 +128,18 @@ def gyro_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl
     u = tl.load(u_ptr + place, inside, 0.0).to(tl.float64)
     v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    t, _theta = _difference(u, v, root)
+    n_u, _n_v, s_u, s_v, half, turn, turned, _theta, shrink, _coth = _apart(u, v, root)
+    t = _difference(u, n_u, s_u, s_v, half, turn, turned, shrink)
     tl.store(out_ptr + place, root[:, None] * t, inside)
 
 
 @triton.jit
-def _to_coordinates(grad, v, n_v, root):
+def _to_coordinates(grad, v, n_v, s_v, root):
     direction = tl.where(n_v > TINY, 1 / tl.maximum(n_v, TINY), 0.0)[:, None] * v
     along = tl.sum(grad * direction, 1)[:, None] * direction
-    return along + _sinhc(clip(n_v / root))[:, None] * (grad - along)
+    r = clip(n_v * (1 / root))
+    sinhc = tl.where(r > 1e-8, s_v / tl.maximum(r, 1e-8), 1.0)
+    return along + sinhc[:, None] * (grad - along)
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
@@ -146,28 +153,27 @@ def gyro_backward(
     v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
     g = tl.load(grad_ptr + place, inside, 0.0).to(tl.float64)
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    t, theta = _difference(u, v, root)
+    n_u, n_v, s_u, s_v, half, turn, turned, theta, shrink, coth = _apart(u, v, root)
+    t = _difference(u, n_u, s_u, s_v, half, turn, turned, shrink)
     inverse = (1 / tl.maximum(theta, TINY))[:, None]
     unit = t * inverse
     g_along = tl.sum(g * unit, 1)[:, None]
 
-    n_u, n_v = tl.sqrt(tl.sum(u * u, 1)), tl.sqrt(tl.sum(v * v, 1))
-    half = sinh(clip(n_u / root) / 2)
-    steep = tl.where(n_u > TINY, half / tl.sqrt(1 + half * half) / tl.maximum(n_u, TINY), 0.0)
+    # tanh(r/2)/‖u‖
+    steep = tl.where(n_u > TINY, s_u / ((1 + tl.sqrt(1 + s_u * s_u)) * tl.maximum(n_u, TINY)), 0.0)
     turning = steep[:, None] * u
-    stiff = excess(theta)[:, None]
+    stiff = excess(theta, coth)[:, None]
     of_g = -1 - stiff - tl.sum(turning * t, 1)[:, None]
     to_u = of_g * g + stiff * g_along * unit + tl.sum(turning * g, 1)[:, None] * t
-    to_u = _to_coordinates(to_u, u, n_u, root)
+    to_u = _to_coordinates(to_u, u, n_u, s_u, root)
 
-    back, _same = _difference(v, u, root)
-    a = -back * inverse
+    a = -_difference(v, n_v, s_v, s_u, -half, -turn, turned, shrink) * inverse
     both = a + unit
-    shrink = (1 / _sinhc(theta))[:, None]
+    shrink = shrink[:, None]
     pulled = shrink * g + (1 - shrink) * g_along * unit
     scale = 2 * tl.sum(pulled * both, 1) / tl.maximum(tl.sum(both * both, 1), TINY)
     to_v = pulled - scale[:, None] * both + 2 * g_along * a
-    to_v = _to_coordinates(tl.where((theta > 1e-8)[:, None], to_v, g), v, n_v, root)
+    to_v = _to_coordinates(tl.where((theta > 1e-8)[:, None], to_v, g), v, n_v, s_v, root)
 
     parts = tl.sum(root[:, None] * g * t - u * to_u - v * to_v, 1) / (2 * root * root)
     tl.store(grad_u_ptr + place, hold(to_u), inside)

@@ -31,16 +31,19 @@ CLOSE = tl.constexpr(1e-8)
 
 
 @triton.jit
-def _half(d_n, turned, s_u, s_v, dot, n_u, longer, shrink, root):
-    """α and γ of log_u(v); ``dot`` is turn·u."""
-    radial = sinh(clip(d_n / root)) + turned / 2 * s_v * tl.sqrt(1 + s_u * s_u)
+def _half(d_sinh, turned, s_u, s_v, dot, n_u, longer, shrink):
+    """α and γ of log_u(v); ``dot`` is turn·u, ``d_sinh`` sinh(r_u − r_v), ``longer`` 1/max(‖u‖, ‖v‖)."""
+    radial = d_sinh + turned / 2 * s_v * tl.sqrt(1 + s_u * s_u)
     inverse = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)  # at the origin the direction counts as 0
-    return -shrink * (radial - s_v * dot / longer * inverse) * inverse, -shrink * s_v / longer
+    return -shrink * (radial - s_v * dot * longer * inverse) * inverse, -shrink * s_v * longer
 
 
 @triton.jit
 def _logarithm(sums_ptr, x_polar_ptr, y_polar_ptr, beta_ptr, m, p, there, i, j, rows, cols, count):
-    """What is known of entries: lengths, products, θ, θ/sinh θ, α, γ, α', γ' and √β."""
+    """What is known of entries: ‖u‖, sinh r_u, ‖v‖, products, θ, θ/sinh θ, coth θ, α, γ, α', γ' and √β.
+
+    Exponentials are dear, and two suffice: what is left follows from sinh of half an angle.
+    """
     mine, its = x_polar_ptr + 4 * (m * rows + i), y_polar_ptr + 4 * (m * cols + j)
     n_u, s_u = tl.load(mine + 3, there, 0.0), tl.load(mine + 1, there, 0.0)
     n_v, s_v = tl.load(its + 3, there, 0.0), tl.load(its + 1, there, 0.0)
@@ -48,14 +51,17 @@ def _logarithm(sums_ptr, x_polar_ptr, y_polar_ptr, beta_ptr, m, p, there, i, j, 
     d_n, turned = tl.load(sums_ptr, there, 0.0), tl.load(sums_ptr + count, there, 0.0)
     dot_u, dot_v = tl.load(sums_ptr + 2 * count, there, 0.0), tl.load(sums_ptr + 3 * count, there, 0.0)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-    half = sinh(clip(d_n / root) / 2)
+    half = sinh(clip(d_n * (1 / root)) / 2)
+    d_sinh = 2 * half * tl.sqrt(1 + half * half)
     q = tl.sqrt(half * half + s_u * s_v * turned / 4)
     theta = 2 * asinh(q)
-    shrink = tl.where(theta > CLOSE, theta / tl.maximum(2 * q * tl.sqrt(1 + q * q), TINY), 1.0)
+    inverse = 1 / tl.maximum(2 * q * tl.sqrt(1 + q * q), TINY)  # 1/sinh θ
+    shrink = tl.where(theta > CLOSE, theta * inverse, 1.0)
     longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
-    a, c = _half(d_n, turned, s_u, s_v, dot_u, n_u, longer, shrink, root)
-    its_a, its_c = _half(-d_n, turned, s_v, s_u, -dot_v, n_v, longer, shrink, root)
-    return n_u, n_v, dot_u, dot_v, turned * longer * longer, theta, shrink, a, c, its_a, its_c, root
+    a, c = _half(d_sinh, turned, s_u, s_v, dot_u, n_u, 1 / longer, shrink)
+    its_a, its_c = _half(-d_sinh, turned, s_v, s_u, -dot_v, n_v, 1 / longer, shrink)
+    coth, turn2 = (1 + 2 * q * q) * inverse, turned * longer * longer
+    return n_u, s_u, n_v, dot_u, dot_v, turn2, theta, shrink, coth, a, c, its_a, its_c, root
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
@@ -65,7 +71,7 @@ def tangent_numbers(
 ):  # fmt: skip
     """w √β α and w √β γ of entries ``(M, 2, E)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    _n, _v, _du, _dv, _t, _theta, _s, a, c, _a, _c, root = _logarithm(
+    _n, _s, _v, _du, _dv, _t, _theta, _shrink, _coth, a, c, _a, _c, root = _logarithm(
         sums_ptr, x_polar_ptr, y_polar_ptr, beta_ptr, m, p, there, i, j, rows, cols, count
     )
     w = root * tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
@@ -109,7 +115,7 @@ def tangent_slopes(
     ``own`` is g_i·u_i of rows, ``product`` g_i·v_j of entries.
     """
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    n_u, n_v, dot_u, dot_v, turn2, theta, shrink, a, c, its_a, its_c, root = _logarithm(
+    n_u, s_u, n_v, dot_u, dot_v, turn2, theta, shrink, coth, a, c, its_a, its_c, root = _logarithm(
         sums_ptr, x_polar_ptr, y_polar_ptr, beta_ptr, m, p, there, i, j, rows, cols, count
     )
     sums_ptr += m * SUMS * count + p
@@ -126,9 +132,8 @@ def tangent_slopes(
     inverse = tl.where(apart, 1 / tl.maximum(theta, CLOSE), 0.0)
 
     # x moves
-    half = sinh(clip(n_u / root) / 2)
-    steep = tl.where(n_u > TINY, half / tl.sqrt(1 + half * half) / tl.maximum(n_u, TINY), 0.0)
-    stiff = excess(theta)
+    steep = tl.where(n_u > TINY, s_u / ((1 + tl.sqrt(1 + s_u * s_u)) * tl.maximum(n_u, TINY)), 0.0)  # tanh(r/2)/‖u‖
+    stiff = excess(theta, coth)
     of_g = -1 - stiff - steep * t_u
     of_t = stiff * g_t * inverse * inverse + steep * gu
 
