@@ -37,6 +37,9 @@ def test_rows_hold_every_edge_once_and_the_missing_loops(graph):
     assert entries(adj) == sorted(expected)
     assert list(zip(adj.row.tolist(), adj.col.tolist(), strict=True)) == sorted(expected)
     assert adj.edge_index.tolist() == [adj.col.tolist(), adj.row.tolist()]
+    ends, which = adj.unordered
+    assert ends.T.tolist() == sorted(map(list, {tuple(sorted(pair)) for pair in expected}))
+    assert [tuple(ends[:, k].tolist()) for k in which.tolist()] == [tuple(sorted(pair)) for pair in sorted(expected)]
 
 
 @given(square_graphs)

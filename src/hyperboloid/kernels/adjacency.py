@@ -144,6 +144,16 @@ class Adjacency:
         return torch.stack([self.row, self.col])
 
     @cached_property
+    def unordered(self) -> tuple[Tensor, Tensor]:
+        """The pairs of nodes ``(2, P)`` that its entries join, each once, and which of them each entry is ``(E,)``.
+
+        What is the same for (i, j) and (j, i) need not be computed twice.
+        """
+        low, high = torch.minimum(self.row, self.col), torch.maximum(self.row, self.col)
+        code, which = (low * self.num_cols + high).unique(return_inverse=True)
+        return torch.stack([code // self.num_cols, code % self.num_cols]), which
+
+    @cached_property
     def transposed(self) -> tuple[Tensor, Tensor, Tensor]:
         """The same entries by column: where each column starts, their rows, and their places among the entries."""
         if self.by_column is not None:

@@ -63,7 +63,8 @@ class HATConv(HyperbolicConv):
     def weights(self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, keep: Tensor | None) -> Tensor:
         """Attention by intrinsic distance."""
         if target is u:
-            square = pair_sqdist(u, adj.ends, beta / 4)
+            pairs, which = adj.unordered
+            square = pair_sqdist(u, pairs, beta / 4).index_select(0, which)
         else:
             square = Lorentz(beta / 4).normal.sqdist(target.index_select(0, adj.row), u.index_select(0, adj.col))
         half = square.clamp_min(torch.finfo(square.dtype).tiny).sqrt()  # of a node to itself without a gradient
