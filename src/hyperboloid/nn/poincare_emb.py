@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -9,6 +11,7 @@ from torch.nn import functional as F
 from hyperboloid.geometry import Curvature
 from hyperboloid.kernels import Adjacency, pair_sqdist
 from hyperboloid.kernels.adjacency import cached_adjacency
+from hyperboloid.kernels.dispatch import chosen_backend
 
 from .encoder import Sizes
 from .riemannian_sgd import RiemannianSGD
@@ -93,33 +96,39 @@ class PoincareEmbedding(ShallowEncoder):
     ) -> float:
         """Every edge once in either direction; gives the loss per edge."""
         sampler = NonNeighbours(edge_index.cpu(), self.table.size(0))
-        lr = lr / 10 if epoch <= self.burn_in else lr
-        optimizer = RiemannianSGD([self.table], lr, beta=self.curvature)
+        step = self._steps(lr / 10 if epoch <= self.burn_in else lr)
         generator = torch.Generator().manual_seed((seed << 32) + epoch)
-        # to a node linked to all others nothing can be a negative
-        edges = sampler.edges[:, sampler.count[sampler.edges[0]] > 0]
-        total = 0.0
-        for batch in torch.randperm(edges.size(1), generator=generator).split(BATCH):
-            negatives = sampler.sample(edges[0, batch], self.negatives, generator)
-            together = torch.cat([edges[:, batch].T, negatives], dim=1).to(self.table.device)
-            nodes, place, count = together.unique(return_inverse=True, return_counts=True)
+        num_edges, total = sampler.edges.size(1), 0.0
+        for batch in torch.randperm(num_edges, generator=generator).split(BATCH):
+            edges = sampler.edges[:, batch]
+            total += step(torch.cat([edges.T, sampler.sample(edges[0], self.negatives, generator)], dim=1))
+        self.table.grad = None
+        return total / max(num_edges, 1)
+
+    def _steps(self, lr: float) -> Callable[[Tensor], float]:
+        """A function that makes a step on edges with their negatives ``(B, 2 + k)`` and gives the sum of losses."""
+        if chosen_backend(self.table) == "cpu" and self.table.dtype == torch.float32:
+            from hyperboloid.kernels.poincare_step import PoincareSteps
+
+            return PoincareSteps(self.table.detach(), float(self.curvature()), lr, LARGEST_STEP)
+        optimizer = RiemannianSGD([self.table], lr, beta=self.curvature)
+
+        def step(together: Tensor) -> float:
+            nodes, place, count = together.to(self.table.device).unique(return_inverse=True, return_counts=True)
             rows = F.embedding(nodes, self.table, sparse=True)
             damping = (lr * count / LARGEST_STEP).clamp_min(1).unsqueeze(1)
-            rows.register_hook(lambda grad, damping=damping: grad / damping)
+            rows.register_hook(lambda grad: grad / damping)
             optimizer.zero_grad()
             loss = self.loss(rows, place).sum()
             loss.backward()
             optimizer.step()
-            total += float(loss.detach())
-        self.table.grad = None
-        return total / max(edges.size(1), 1)
+            return float(loss.detach())
+
+        return step
 
 
 class NonNeighbours:
     """Draws nodes that are neither a given node nor its neighbours, each equally likely, without rejection.
-
-    Below the m-th neighbour of a node, by number, lie ``neighbour_m − m`` others. A binary search for k in these
-    numbers tells how many neighbours precede the k-th other node, hence its number.
 
     Args:
         edge_index: ``(2, E)`` the graph, each edge once in either direction.
@@ -128,19 +137,18 @@ class NonNeighbours:
 
     def __init__(self, edge_index: Tensor, num_nodes: int) -> None:
         adj: Adjacency = cached_adjacency(edge_index, (num_nodes, num_nodes), self_loops=True)
-        #: ``(2, E)`` the edges without self loops
-        self.edges = torch.stack([adj.row, adj.col])[:, adj.row != adj.col]
         #: ``(N,)`` how many nodes can be drawn for each
         self.count = num_nodes - adj.rowptr.diff()
-        self._rowptr = adj.rowptr
-        self._num_nodes = num_nodes
-        # numbers of one node are below N, so that an offset of N for each node makes one sorted list of them all
-        self._below = adj.row * num_nodes + adj.col - (torch.arange(adj.col.numel()) - adj.rowptr[adj.row])
+        #: ``(2, E)`` the edges without self loops, and without those from nodes for which nothing can be drawn
+        self.edges = torch.stack([adj.row, adj.col])[:, (adj.row != adj.col) & (self.count[adj.row] > 0)]
+        # to read the neighbours takes longer than to search them, so they are read in half the bytes
+        self._rows = adj.rowptr.numpy(), adj.col.int().numpy()
 
     def sample(self, nodes: Tensor, count: int, generator: torch.Generator) -> Tensor:
         """``(B, count)`` nodes drawn independently for each of ``nodes`` ``(B,)``, which all must have some."""
-        node = nodes.unsqueeze(1)
+        from hyperboloid.kernels.poincare_step import others
+
         share = torch.rand(nodes.numel(), count, generator=generator, dtype=torch.float64)
-        k = (share * self.count[node]).long()
-        place = torch.searchsorted(self._below, node * self._num_nodes + k, right=True)
-        return k + place - self._rowptr[node]
+        drawn = torch.empty_like(share, dtype=torch.long)
+        others(nodes.numpy(), share.numpy(), *self._rows, drawn.numpy())
+        return drawn
