@@ -89,6 +89,7 @@ gpu_training.adam_(*(state.clone() for _ in range(4)), torch.ones(30), beta, bet
 gpu_training.judge(record, beta, record.clone(), beta.clone(), torch.zeros(M, dtype=torch.int32), step, 20, 5)
 random_key = gpu_random.fold(step, 3)
 gpu_random.keep_mask(random_key, 4, torch.tensor(0.5), P)
-gpu_random.dropout(z[0], random_key, 4, torch.tensor(0.5))
+for numbers in (z[0], z[0].T):
+    gpu_random.dropout(numbers, random_key, 4, torch.tensor(0.5))
 gpu_non_edges.random_non_edges(random_key, P, torch.arange(N), 10**6)
 print("\n".join(sorted({key[0] for key in compiled})))

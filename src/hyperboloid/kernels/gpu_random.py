@@ -70,14 +70,21 @@ def _keep_mask(
 @triton.jit(do_not_specialize=["number", "key_step", "p_step"])
 def _dropout(
     x_ptr, key_ptr, p_ptr, out_ptr, count, columns, model_step, row_step, column_step, number, key_step, p_step,
-    FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
+    DENSE: tl.constexpr, FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """x·mask/(1 − p) of matrices of ``count`` numbers, in any order in memory; the result has them row by row."""
+    """x·mask/(1 − p) of matrices of ``count`` numbers, in any order in memory; the result has them row by row.
+
+    Where x has them so too, which is DENSE, no row and column need be known: a division of integers costs much.
+    """
     model = tl.program_id(1).to(tl.int64)
     place = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
     keep, p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
-    row, column = (place // columns).to(tl.int64), (place % columns).to(tl.int64)
-    x = tl.load(x_ptr + model * model_step + row * row_step + column * column_step, place < count, 0.0)
+    x_ptr += model * model_step
+    if DENSE:
+        x = tl.load(x_ptr + place, place < count, 0.0)
+    else:
+        row, column = (place // columns).to(tl.int64), (place % columns).to(tl.int64)
+        x = tl.load(x_ptr + row * row_step + column * column_step, place < count, 0.0)
     kept, share = x * keep.to(x.dtype), (1 - p).to(x.dtype)
     if x.dtype == tl.float32:
         kept = tl.div_rn(kept, share)  # a plain / is not rounded as torch rounds it
@@ -127,10 +134,10 @@ class _Models:
         self.numbers = number, keys.stride(0), p.stride(0)
         self._fold = key is not None
 
-    def run(self, kernel: Any, count: int, *args: Any) -> None:
+    def run(self, kernel: Any, count: int, *args: Any, **constants: Any) -> None:
         """Run a kernel over ``count`` elements of every model."""
-        index = tl.int32 if count < 2**31 - BLOCK else tl.int64
-        kernel[(_blocks(count), self.count)](*args, *self.numbers, FOLD=self._fold, INDEX=index, BLOCK=BLOCK)
+        constants |= {"FOLD": self._fold, "INDEX": tl.int32 if count < 2**31 - BLOCK else tl.int64}
+        kernel[(_blocks(count), self.count)](*args, *self.numbers, **constants, BLOCK=BLOCK)
 
 
 class _KeepMask(torch.autograd.Function):
@@ -160,8 +167,8 @@ class _Dropout(torch.autograd.Function):
             own = x if models.shape else x.unsqueeze(0)
             if own.dim() != 3:
                 own = own.reshape(models.count, 1, -1)
-            count = out.numel() // models.count
-            models.run(_dropout, count, own, *models.tensors, out, count, own.size(2), *own.stride())
+            count, dense = out.numel() // models.count, own[0].is_contiguous()
+            models.run(_dropout, count, own, *models.tensors, out, count, own.size(2), *own.stride(), DENSE=dense)
         return out
 
     @staticmethod
