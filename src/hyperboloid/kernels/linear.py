@@ -46,10 +46,14 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, int]:
-        if None in in_dims:  # features of all models, or weights: torch makes one product of them
-            x, weight = (t if d is None else t.movedim(d, 0) for t, d in zip((x, weight), in_dims, strict=True))
+        if in_dims[0] is None:  # features of all models: one product with all their weights side by side
+            models = weight.movedim(in_dims[1], 0)
+            out = x @ models.flatten(0, 1).mT
+            return out.unflatten(-1, models.shape[:2]), x.dim() - 1
+        x = x.movedim(in_dims[0], 0)
+        if in_dims[1] is None:  # torch makes one product of it
             return x @ weight.mT, 0
-        return _Linear.apply(x.movedim(in_dims[0], 0), weight.movedim(in_dims[1], 0)), 0
+        return _Linear.apply(x, weight.movedim(in_dims[1], 0)), 0
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
