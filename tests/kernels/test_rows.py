@@ -44,6 +44,24 @@ def test_single_precision_against_double(operation, d, scale):
     )
 
 
+def test_a_vector_whose_square_is_nothing():
+    u, v = torch.tensor([[1e-24, 0.0, 0.0]], requires_grad=True), torch.tensor([[0.0, 1.0, 0.0]])
+    for square in (Lorentz(1.0).normal.sqdist(u, v), Lorentz(1.0).normal.lorentz_sqdist(u, v)):
+        (grad,) = torch.autograd.grad(square.sum(), u)
+        torch.testing.assert_close(grad, torch.tensor([[0.0, float(grad[0, 1]), 0.0]]))
+        assert -3 < float(grad[0, 1]) < -1
+
+
+def test_the_slope_of_a_distance_that_no_longer_grows():
+    """A chord of e^150 is more than float32 holds: beyond 163 all distances count as that."""
+    u, v = torch.tensor([[150.0, 0.0]], requires_grad=True), torch.tensor([[0.0, 150.0]])
+    distance = Lorentz(1.0).normal.dist(u, v)
+    assert distance.item() > 160
+    (grad,) = torch.autograd.grad(distance.sum(), u)
+    # far out d = r_u + r_v + 2 log sin(φ/2), here for φ = π/2
+    torch.testing.assert_close(grad, torch.tensor([[1.0, -1 / 150]]), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("operation", [chord, gyro_difference])
 @pytest.mark.parametrize("shape", [(0, 3), (4, 0)])
 def test_nothing_has_no_gradient(operation, shape):

@@ -39,3 +39,10 @@ def test_very_large_scores():
     adj = Adjacency.from_edges(torch.arange(6), torch.tensor([0, 0, 0, 1, 1, 2]), (6, 3), self_loops=False)
     score = torch.tensor([1e30, 1e30, -torch.inf, -1e30, 0.0, -1e30])
     assert row_softmax(score, adj).tolist() == [0.5, 0.5, 0.0, 0.0, 1.0, 1.0]
+
+
+def test_what_is_no_number_shows():
+    adj = Adjacency.from_edges(torch.arange(4), torch.tensor([0, 0, 1, 1]), (4, 2), self_loops=False)
+    found = row_softmax(torch.tensor([torch.nan, 0.0, 0.0, 0.0]), adj)
+    assert found[0].isnan()
+    assert found[2:].tolist() == [0.5, 0.5]

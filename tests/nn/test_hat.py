@@ -89,6 +89,16 @@ def test_dropped_neighbours_are_as_if_they_were_not_there():
     torch.testing.assert_close(out, conv.eval()(x, index[:, kept]), rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_training_works_after_inference_on_the_same_graph(dtype):
+    x, edge_index = torch.randn(3, 4, dtype=dtype), torch.tensor([[0, 1, 2], [1, 2, 0]])
+    conv = HATConv(4, 2).to(dtype)
+    with torch.inference_mode():
+        conv(x, edge_index)
+    conv(x, edge_index).sum().backward()
+    assert conv.lin.weight.grad.abs().max() > 0
+
+
 def test_a_bipartite_graph_is_half_of_its_union():
     conv = layer(add_self_loops=False)
     source, target = features(6), features(4)

@@ -141,7 +141,8 @@ class Adjacency:
     @cached_property
     def ends(self) -> Tensor:
         """``(2, E)`` row and column of each entry."""
-        return torch.stack([self.row, self.col])
+        with torch.inference_mode(False):  # whoever asks first, it must serve training later
+            return torch.stack([self.row, self.col])
 
     @cached_property
     def unordered(self) -> tuple[Tensor, Tensor]:
@@ -149,9 +150,11 @@ class Adjacency:
 
         What is the same for (i, j) and (j, i) need not be computed twice.
         """
-        low, high = torch.minimum(self.row, self.col), torch.maximum(self.row, self.col)
-        code, which = (low * self.num_cols + high).unique(return_inverse=True)
-        return torch.stack([code // self.num_cols, code % self.num_cols]), which
+        nodes = max(self.num_rows, self.num_cols)
+        with torch.inference_mode(False):
+            low, high = self.ends.long().aminmax(dim=0)
+            code, which = (low * nodes + high).unique(return_inverse=True)
+            return torch.stack([code // nodes, code % nodes]), which
 
     @cached_property
     def transposed(self) -> tuple[Tensor, Tensor, Tensor]:

@@ -18,6 +18,9 @@ from .cpu import _back
 from .cpu_loops import Array, _add_gradient, _excess, _legs, _pair, _radius, polar
 from .threads import loop, over_rows
 
+#: The largest d_L, which a float32 holds a thousand times over.
+LARGEST = 3e35
+
 
 @loop
 def _chords(
@@ -29,7 +32,7 @@ def _chords(
         root = roots[i // per_root]
         d_n, _, _, turned = _pair(u, i, n_u[i], v, i, n_v[i])
         a, tt = _legs(d_n, turned, s_u[i], s_v[i], root)
-        out[i] = min(np.sqrt(a * a + tt), 3e35)
+        out[i] = min(np.sqrt(a * a + tt), LARGEST)
 
 
 @loop
@@ -37,7 +40,10 @@ def _chord_gradients(
     first: int, last: int, u: Array, v: Array, roots: Array, n_u: Array, s_u: Array, n_v: Array, s_v: Array,
     grad: Array, grad_u: Array, grad_v: Array, grad_beta: Array,
 ) -> None:  # fmt: skip
-    """Gradients in u and v ``(R, d)``, and in β by row; 0 where the points coincide."""
+    """Gradients in u and v ``(R, d)``, and in β by row; 0 where the points coincide.
+
+    Beyond the largest d_L its logarithm has its own gradient still, so that an intrinsic distance keeps its slope.
+    """
     per_root = max(u.shape[0] // max(roots.shape[0], 1), 1)
     for i in range(first, last):
         root = roots[i // per_root]
@@ -46,7 +52,7 @@ def _chord_gradients(
         chord = np.sqrt(a * a + tt)
         if chord < 1e-100:
             continue
-        scale = np.float64(grad[i]) / (2 * chord)
+        scale = np.float64(grad[i]) / (2 * chord) * min(LARGEST / chord, 1.0)
         _add_gradient(grad_u[i], u, i, n_u[i], s_u[i], v, i, n_v[i], s_v[i], d_n, of_u, of_v, turned, a, root, scale)
         _add_gradient(
             grad_v[i], v, i, n_v[i], s_v[i], u, i, n_u[i], s_u[i], -d_n, -of_v, -of_u, turned, -a, root, scale

@@ -1,4 +1,4 @@
-"""The GPU backend: launches of the kernels in `gpu_rows.py`, `gpu_aggregate.py` and `gpu_aggregate_backward.py`."""
+"""The GPU backend: launches of the kernels of `lorentz_aggregate` (`gpu_aggregate.py` …) and of `gpu_rows.py`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _over_rows(kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor, **constan
         )
 
 
-def _by_pieces(kernel: Any, side: Side, models: int, width: int, *args: Any, **constants: Any) -> None:
+def _over_pieces(kernel: Any, side: Side, models: int, width: int, *args: Any, **constants: Any) -> None:
     """Run a kernel over the pieces of rows or columns.
 
     A program takes as many neighbours at a time as a row has, about, and as many rows as it has room for: each waits
@@ -61,7 +61,7 @@ def _by_pieces(kernel: Any, side: Side, models: int, width: int, *args: Any, **c
 def by_pieces(kernel: Any, side: Side, shape: tuple[int, ...], *args: Any, **constants: Any) -> None:
     """Run a kernel over the pieces of rows or columns, for vectors of a shape ``(M, N, d)``."""
     models, _, d = shape
-    _by_pieces(kernel, side, models, d, *args, D=d, BLOCK_D=_block(d), **constants)
+    _over_pieces(kernel, side, models, d, *args, D=d, BLOCK_D=_block(d), **constants)
 
 
 def _values(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, out: Tensor, **constants: Any) -> Tensor:
@@ -145,7 +145,7 @@ class _Call:
 
     def by_pieces(self, kernel: Any, side: Side, *args: Any, **constants: Any) -> None:
         """Run a kernel over the pieces of rows or columns."""
-        _by_pieces(kernel, side, self.models, constants.get("BLOCK_A") or constants["BLOCK_D"], *args, **constants)
+        _over_pieces(kernel, side, self.models, constants.get("BLOCK_A") or constants["BLOCK_D"], *args, **constants)
 
     def refine(self, kernel: Any, count: int, *args: Any, **constants: Any) -> None:
         """Run a kernel of `gpu_refine.py`, whose programs take so many rows, columns or entries in turn."""

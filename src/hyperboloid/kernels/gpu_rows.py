@@ -53,7 +53,7 @@ def chord_forward(
 @triton.jit
 def chord_gradient(u, n_u, s_u, s_v, half, turn, longer, turned, root, scale):
     """scale·∂d_L²/∂u of rows ``(R, D)``; ``half`` is sinh (r_u − r_v)/2."""
-    inverse = 1 / tl.maximum(n_u, TINY)
+    inverse = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)  # the square of a tiny float is 0, it itself is not
     sinhc = tl.where(n_u > TINY, s_u / tl.maximum(clip(n_u * (1 / root)), TINY), 1.0)
     sideways = 2 * scale * sinhc * s_v * root / longer
     lift = root * tl.sqrt(1 + s_u * s_u) * s_v * turned / 2
@@ -68,7 +68,10 @@ def chord_backward(
     u_ptr, v_ptr, beta_ptr, grad_ptr, grad_u_ptr, grad_v_ptr, grad_beta_ptr, rows, per_beta, d, SQUARED: tl.constexpr,
     BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Gradients in u and v ``(R, d)``, and in β by row ``(R,)``; those of d_L are 0 where the points coincide."""
+    """Gradients in u and v ``(R, d)``, and in β by row ``(R,)``; those of d_L are 0 where the points coincide.
+
+    Beyond the largest d_L its logarithm has its own gradient still, so that an intrinsic distance keeps its slope.
+    """
     row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
     u = tl.load(u_ptr + place, inside, 0.0)
     v = tl.load(v_ptr + place, inside, 0.0)
@@ -90,7 +93,8 @@ def chord_backward(
         scale = grad * slope
         bent = 4 * grad * (arc * arc - t * t * slope)
     else:
-        scale = tl.where(chord > TINY, grad / (2 * tl.maximum(chord, TINY)), 0.0)
+        inverse = 1 / tl.maximum(chord, TINY)
+        scale = tl.where(chord > TINY, grad * inverse / 2 * tl.minimum(LARGEST * inverse, 1.0), 0.0)
     to_u = chord_gradient(u, n_u, s_u, s_v, half, turn, longer, turned, root, scale)
     to_v = chord_gradient(v, n_v, s_v, s_u, -half, -turn, longer, turned, root, scale)
     both = excess(r_u, coth_of(s_u)) + excess(r_v, coth_of(s_v))

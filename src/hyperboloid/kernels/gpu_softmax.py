@@ -30,9 +30,7 @@ def _rows(ptr_ptr, rows, BLOCK_R: tl.constexpr):
 
 
 @triton.jit(do_not_specialize=["rows", "entries"])
-def row_softmax(
-    score_ptr, ptr_ptr, out_ptr, rows, entries, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr
-):  # fmt: skip
+def row_softmax(score_ptr, ptr_ptr, out_ptr, rows, entries, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr):
     """e^(s − max) / Σ e^(s − max) of each row's entries ``(M, E)``; 0 in a row where all scores are −∞."""
     m, start, stop, longest = _rows(ptr_ptr, rows, BLOCK_R)
     e = tl.arange(0, BLOCK_E)[None, :]
@@ -41,17 +39,15 @@ def row_softmax(
     top = tl.full([BLOCK_R], LOWEST, tl.float32)
     total = tl.zeros([BLOCK_R], tl.float32)
     for at in range(0, longest, BLOCK_E):
-        score = tl.load(score_ptr + start + at + e, start + at + e < stop, LOWEST)
-        higher = tl.maximum(top, tl.max(score, 1))
-        weight = tl.where(score > LOWEST, tl.exp(score - higher[:, None]), 0.0)
-        total = total * tl.exp(top - higher) + tl.sum(weight, 1)
+        score = tl.load(score_ptr + start + at + e, start + at + e < stop, float("-inf"))
+        higher = tl.maximum(top, tl.max(score, 1))  # finite, so that e^(−∞ − it) is 0; what is no number stays none
+        total = total * tl.exp(top - higher) + tl.sum(tl.exp(score - higher[:, None]), 1)
         top = higher
-    scale = tl.where(total > 0, 1 / tl.where(total > 0, total, 1.0), 0.0)
+    scale = tl.where(total == 0, 0.0, 1 / tl.where(total == 0, 1.0, total))
     for at in range(0, longest, BLOCK_E):
         there = start + at + e < stop
-        score = tl.load(score_ptr + start + at + e, there, LOWEST)
-        weight = tl.where(score > LOWEST, tl.exp(score - top[:, None]), 0.0)
-        tl.store(out_ptr + start + at + e, weight * scale[:, None], there)
+        score = tl.load(score_ptr + start + at + e, there, float("-inf"))
+        tl.store(out_ptr + start + at + e, tl.exp(score - top[:, None]) * scale[:, None], there)
 
 
 @triton.jit(do_not_specialize=["rows", "entries"])

@@ -257,7 +257,7 @@ def tangent_gradients(
     x, y, beta = x.contiguous(), y.contiguous(), beta.contiguous()
     grad, sizes = grad.contiguous(), (x.size(1), y.size(1))
     product, shares = call.numbers(1), call.shares()
-    numbers = call.numbers(BY_ROW.value), call.numbers(BY_COLUMN.value)
+    numbers = call.numbers(BY_ROW.value), call.numbers(BY_COLUMN.value).view(call.models, call.count, -1)
     to_weight = weight.new_empty(weight.shape)
     own = (grad.double() * x.double()).sum(-1)
     call.take_sums(entry_products, grad, y, call.pairs, product, *sizes)

@@ -40,10 +40,10 @@ class Recording:
         elif self._warming:
             self._warming -= 1
             stream = _side_stream(self._device)
-            stream.wait_stream(torch.cuda.current_stream())
+            stream.wait_stream(torch.cuda.current_stream(self._device))
             with torch.cuda.stream(stream):
                 program()
-            torch.cuda.current_stream().wait_stream(stream)
+            torch.cuda.current_stream(self._device).wait_stream(stream)
         else:
             self._graph = recorded(program)
             self._graph.replay()
