@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,7 +89,7 @@ def write_report(results: Path, page: Path) -> Report:
         zinc_section(results),
         _splits(everything, measured),
         _claims(findings, measured, printed),
-        _short_falls(lines),
+        _short_falls(lines, everything),
         *(section.text for section in drawn),
         _operations(),
         _provenance(lines),
@@ -205,21 +206,21 @@ def _tables(measured: Board, printed: Board, narrow: set[Key]) -> list[str]:
 
 def _splits(everything: Sequence[Line], measured: Board) -> str:
     """Cells that were measured on other splits too."""
-    others = [split for split in dict.fromkeys(line["split"] for line in everything) if split != SPLIT]
-    rows = []
-    for line in (line for split in sorted(others, key=str) for line in chosen_lines(everything, split)):
+    found, rows = _other_splits(everything), []
+    for line in found:
         there = measured.scores.get(key_of(line))
         score = measured_board([line]).scores[key_of(line)]
         cell = next(cell for cell in all_cells() if cell_key(cell) == key_of(line))
         name = "the authors' masks" if line["split"] == MASKS else f"splits {line['split']}"
-        rows.append(
-            [f"{cell}", name, f"{score}", f"{line['runs']}", MISSING if there is None else f"{there}", _printed(cell)]
-        )
+        means = [100 * statistics.mean(tests) for tests in line.get("test_by_split", {}).values()]
+        spread = f"{min(means):.1f} to {max(means):.1f}" if means else MISSING
+        own = MISSING if there is None else f"{there}"
+        rows.append([f"{cell}", name, f"{score}", spread, f"{line['runs']}", own, _printed(cell)])
     if not rows:
         return "## Where the split decides\n\nNo cell has been measured on other splits."
-    header = ["cell", "split", "measured there", "runs", f"split {SPLIT}", "printed"]
+    header = ["cell", "split", "measured there", "means of the splits", "runs", f"split {SPLIT}", "printed"]
     text = f"Settings are those chosen on split {SPLIT}, but for the authors' masks, which have a search of their own."
-    for split in (split for split in others if split != MASKS):
+    for split in dict.fromkeys(line["split"] for line in found if line["split"] != MASKS):
         text += f" LGCN over splits {split}: {_targets(measured_board(chosen_lines(everything, split)))}"
     return f"## Where the split decides\n\n{text}\n\n{table(header, rows)}"
 
@@ -241,9 +242,20 @@ def _claims(findings: Sequence[tuple[Claim[Board], Finding]], measured: Board, p
     return "\n\n".join(parts)
 
 
-def _short_falls(lines: Sequence[Line]) -> str:
+def _other_splits(everything: Sequence[Line]) -> list[Line]:
+    """Lines of cells that were measured on other splits too."""
+    others = [split for split in dict.fromkeys(line["split"] for line in everything) if split != SPLIT]
+    return [line for split in sorted(others, key=str) for line in chosen_lines(everything, split)]
+
+
+def _mean(line: Line) -> str:
+    return f"{100 * line['test_mean']:.1f} ± {100 * line['test_std']:.1f}"
+
+
+def _short_falls(lines: Sequence[Line], everything: Sequence[Line]) -> str:
     """LGCN's cells below one printed standard deviation, the farthest first."""
     by_key = {key_of(line): line for line in lines}
+    elsewhere = {key_of(line): _mean(line) for line in _other_splits(everything) if line["split"] != MASKS}
     found = []
     for cell in all_cells():
         line = by_key.get(cell_key(cell))
@@ -259,15 +271,17 @@ def _short_falls(lines: Sequence[Line]) -> str:
     rows = [
         [
             f"{cell}",
-            f"{100 * line['test_mean']:.1f} ± {100 * line['test_std']:.1f}",
+            _mean(line),
             _printed(cell),
             f"{100 * short:.1f}",
+            elsewhere.get(cell_key(cell), MISSING),
             f"{line.get('tried', MISSING)} settings",
             f"{100 * line['val_mean']:.1f}" if "val_mean" in line else MISSING,
         ]
         for short, cell, line in sorted(found, key=lambda entry: -entry[0])
     ]
-    header = ["cell", "measured", "printed", "points below the mean less one deviation", "tried", "validation"]
+    below = "points below the mean less one deviation"
+    header = ["cell", "measured", "printed", below, "over several splits", "tried", "validation"]
     return f"{heading}\n\n{table(header, rows)}"
 
 
