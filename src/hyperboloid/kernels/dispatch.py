@@ -209,11 +209,9 @@ def weighted_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
 
 def row_softmax(score: Tensor, adj: Adjacency, keep: Tensor | None = None) -> Tensor:
     """Softmax of scores ``(E,)`` over each row's kept entries; the others, and rows without any, get 0."""
-    if keep is not None:
-        score = score.masked_fill(~keep, -torch.inf)
     if chosen_backend(score) == "triton" and score.dtype == torch.float32:
-        return kernel_softmax(score, adj)
-    return reference.row_softmax(score, adj)
+        return kernel_softmax(reference.kept_scores(score, keep), adj)
+    return reference.row_softmax(score, adj, keep)
 
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:

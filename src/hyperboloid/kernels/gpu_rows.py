@@ -3,8 +3,8 @@
 Formulas and names are those of `geometry/chord.py` and `geometry/gyro.py`. Logarithms are double precision inside,
 whatever the inputs are; chords have vectors in the inputs' precision and scalars in double. Coordinates are multiplied
 by reciprocals of a row's scalars: divisions of doubles are slow, and exponentials slower; most of them follow from
-others, as sinh 2x from sinh x. Sizes that change with the number of models are not
-specialised on: each of them would compile the kernel again.
+others, as sinh 2x from sinh x. Sizes that change with the number of models are not specialised on: each of them would
+compile the kernel again.
 """
 
 from __future__ import annotations

@@ -23,17 +23,22 @@ def lorentz_attention(
 ) -> Tensor:
     """See :func:`hyperboloid.kernels.lorentz_attention`."""
     square = Lorentz(beta).normal.lorentz_sqdist(query.index_select(0, adj.row), key.index_select(0, adj.col))
-    score = -square.clamp(max=cap)
-    return row_softmax(score if keep is None else score.masked_fill(~keep, -torch.inf), adj)
+    return row_softmax(-square.clamp(max=cap), adj, keep)
 
 
-def row_softmax(score: Tensor, adj: Adjacency) -> Tensor:
-    """Softmax of scores ``(E,)`` over each row; a score of −∞, and rows that have no other, get 0."""
-    # the largest score of each row; empty rows have no entry to shift
+def row_softmax(score: Tensor, adj: Adjacency, keep: Tensor | None) -> Tensor:
+    """See :func:`hyperboloid.kernels.row_softmax`."""
+    score = kept_scores(score, keep)
+    # the largest kept score of each row; empty rows have no entry to shift
     largest = _row_max(score.detach(), adj)
     largest = torch.where(torch.isfinite(largest), largest, 0)
     weight = torch.exp(score - largest.index_select(0, adj.row))
     return row_normalize(weight, adj)
+
+
+def kept_scores(score: Tensor, keep: Tensor | None) -> Tensor:
+    """−∞ for entries that are not kept; None keeps all."""
+    return score if keep is None else score.masked_fill(~keep, -torch.inf)
 
 
 def row_sum(t: Tensor, adj: Adjacency) -> Tensor:

@@ -140,7 +140,7 @@ class NonNeighbours:
         #: ``(N,)`` how many nodes can be drawn for each
         self.count = num_nodes - adj.rowptr.diff()
         #: ``(2, E)`` the edges without self loops, and without those from nodes for which nothing can be drawn
-        self.edges = torch.stack([adj.row, adj.col])[:, (adj.row != adj.col) & (self.count[adj.row] > 0)]
+        self.edges = adj.ends[:, (adj.row != adj.col) & (self.count[adj.row] > 0)]
         # to read the neighbours takes longer than to search them, so they are read in half the bytes
         self._rows = adj.rowptr.numpy(), adj.col.int().numpy()
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hyperboloid.analysis.numbers import percent
 from hyperboloid.errors import InputError
 from hyperboloid.training.checkpoint import write_atomically
 from hyperboloid.training.grids import DROPOUTS, DROPOUTS_OF_PAPER, LEARNING_RATES, PENALTIES, SHALLOW_FACTORS
@@ -212,8 +213,8 @@ def _splits(everything: Sequence[Line], measured: Board) -> str:
         score = measured_board([line]).scores[key_of(line)]
         cell = next(cell for cell in all_cells() if cell_key(cell) == key_of(line))
         name = "the authors' masks" if line["split"] == MASKS else f"splits {line['split']}"
-        means = [100 * statistics.mean(tests) for tests in line.get("test_by_split", {}).values()]
-        spread = f"{min(means):.1f} to {max(means):.1f}" if means else MISSING
+        means = [statistics.mean(tests) for tests in line.get("test_by_split", {}).values()]
+        spread = f"{percent(min(means))} to {percent(max(means))}" if means else MISSING
         own = MISSING if there is None else f"{there}"
         rows.append([f"{cell}", name, f"{score}", spread, f"{line['runs']}", own, _printed(cell)])
     if not rows:
@@ -226,7 +227,7 @@ def _splits(everything: Sequence[Line], measured: Board) -> str:
 
 
 def _printed(cell: Cell) -> str:
-    text = f"{100 * cell.paper_mean:.1f} ± {100 * cell.paper_std:.1f}"
+    text = percent(cell.paper_mean, cell.paper_std)
     return text if cell.comparable else f"{text} (not comparable)"
 
 
@@ -249,7 +250,7 @@ def _other_splits(everything: Sequence[Line]) -> list[Line]:
 
 
 def _mean(line: Line) -> str:
-    return f"{100 * line['test_mean']:.1f} ± {100 * line['test_std']:.1f}"
+    return percent(line["test_mean"], line["test_std"])
 
 
 def _short_falls(lines: Sequence[Line], everything: Sequence[Line]) -> str:
@@ -276,7 +277,7 @@ def _short_falls(lines: Sequence[Line], everything: Sequence[Line]) -> str:
             f"{100 * short:.1f}",
             elsewhere.get(cell_key(cell), MISSING),
             f"{line.get('tried', MISSING)} settings",
-            f"{100 * line['val_mean']:.1f}" if "val_mean" in line else MISSING,
+            percent(line["val_mean"]) if "val_mean" in line else MISSING,
         ]
         for short, cell, line in sorted(found, key=lambda entry: -entry[0])
     ]
