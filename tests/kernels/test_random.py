@@ -176,7 +176,7 @@ def test_a_number_is_the_same_probability_for_every_kind_of_key(p):
 
 # ---- every backend draws the same
 
-SIZES = [(1,), (7, 3), (1024,), (2, 1000)]  # blocks that are full, and blocks that are not
+SIZES = [(1,), (7, 3), (2048,), (2, 2000)]  # blocks that are full, and blocks that are not
 
 
 @pytest.mark.usefixtures("backend")

@@ -13,7 +13,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-BLOCK = 1024
+BLOCK = 2048
 
 
 @triton.jit
@@ -45,39 +45,47 @@ def _fold(
 
 
 @triton.jit
+def _block(models, INDEX: tl.constexpr, BLOCK: tl.constexpr):
+    """A program's model and elements: models take turns, for what they share is then read from memory once."""
+    model, block = tl.program_id(0) % models, tl.program_id(0) // models
+    return model.to(tl.int64), block.to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+
+
+@triton.jit
 def _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD: tl.constexpr):
-    """Which elements a model keeps, and its probability of dropping one."""
+    """Which elements a model keeps, and its probability p of dropping one."""
     start = number.to(tl.uint32)
     if FOLD:
         start = _folded(tl.load(key_ptr + model * key_step), number)
     p = tl.load(p_ptr + model * p_step)
-    bits = hashed(start + place.to(tl.uint32)) >> 8
-    return bits.to(p.dtype) >= p * 16777216.0, p
+    least = (p * 16777216.0).to(tl.int32)  # of 24 bits, rounded up below: whole numbers are compared faster
+    least += (least.to(p.dtype) < p * 16777216.0).to(tl.int32)
+    return (hashed(start + place.to(tl.uint32)) >> 8) >= least.to(tl.uint32), p
 
 
-@triton.jit(do_not_specialize=["number", "key_step", "p_step"])
+@triton.jit(do_not_specialize=["models", "number", "key_step", "p_step"])
 def _keep_mask(
-    key_ptr, p_ptr, out_ptr, count, number, key_step, p_step,
+    key_ptr, p_ptr, out_ptr, count, models, number, key_step, p_step,
     FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Masks ``(M, count)``, with the key fold(key, number), or number itself."""
-    model = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    model, place = _block(models, INDEX, BLOCK)
     keep, _p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
     tl.store(out_ptr + model * count + place, keep, place < count)
 
 
-@triton.jit(do_not_specialize=["number", "key_step", "p_step"])
+@triton.jit(do_not_specialize=["models", "number", "key_step", "p_step"])
 def _dropout(
-    x_ptr, key_ptr, p_ptr, out_ptr, count, columns, model_step, row_step, column_step, number, key_step, p_step,
-    DENSE: tl.constexpr, FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
+    x_ptr, key_ptr, p_ptr, out_ptr, count, columns, model_step, row_step, column_step, models, number, key_step,
+    p_step, DENSE: tl.constexpr, FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """x·mask/(1 − p) of matrices of ``count`` numbers, in any order in memory; the result has them row by row.
 
-    Where x has them so too, which is DENSE, no row and column need be known: a division of integers costs much.
+    Where x has them so too, which is DENSE, no row and column need be known: a division of integers costs much. So does
+    one of floats: the double product with 1/(1 − p) is rounded to the same float32, for no quotient of two of them lies
+    closer than 2⁻⁴⁹ of itself to the middle between two others.
     """
-    model = tl.program_id(1).to(tl.int64)
-    place = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)
+    model, place = _block(models, INDEX, BLOCK)
     keep, p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
     x_ptr += model * model_step
     if DENSE:
@@ -86,11 +94,11 @@ def _dropout(
         row, column = (place // columns).to(tl.int64), (place % columns).to(tl.int64)
         x = tl.load(x_ptr + row * row_step + column * column_step, place < count, 0.0)
     kept, share = x * keep.to(x.dtype), (1 - p).to(x.dtype)
-    if x.dtype == tl.float32:
-        kept = tl.div_rn(kept, share)  # a plain / is not rounded as torch rounds it
-    else:
+    if x.dtype == tl.float64:
         kept = kept / share
-    tl.store(out_ptr + model * count + place, kept, place < count)
+    else:
+        kept = kept.to(tl.float64) * (1 / share.to(tl.float64))
+    tl.store(out_ptr + model * count + place, kept.to(x.dtype), place < count)
 
 
 def _blocks(count: int) -> int:
@@ -131,13 +139,13 @@ class _Models:
         self.count = self.shape.numel()
         keys, p = (t.expand(self.shape).reshape(-1) for t in (p if key is None else key, p))
         self.tensors = keys, p
-        self.numbers = number, keys.stride(0), p.stride(0)
+        self.numbers = self.count, number, keys.stride(0), p.stride(0)
         self._fold = key is not None
 
     def run(self, kernel: Any, count: int, *args: Any, **constants: Any) -> None:
         """Run a kernel over ``count`` elements of every model."""
         constants |= {"FOLD": self._fold, "INDEX": tl.int32 if count < 2**31 - BLOCK else tl.int64}
-        kernel[(_blocks(count), self.count)](*args, *self.numbers, **constants, BLOCK=BLOCK)
+        kernel[(_blocks(count) * self.count,)](*args, *self.numbers, **constants, BLOCK=BLOCK)
 
 
 class _KeepMask(torch.autograd.Function):
