@@ -106,7 +106,7 @@ ROWS = {
 def _polar(t: Tensor, beta: Tensor, flags: Tensor, count: int) -> Tensor:
     """``count`` double scalars of each row ``(M, N, d)``: 4 of points, which takes the flags down, 2 of features."""
     out = torch.empty(*t.shape[:-1], count, dtype=torch.float64, device=t.device)
-    _over_rows(kernels.polar, t, beta, t, beta, out, flags, POINTS=count == 4)
+    _over_rows(kernels.polar, t, beta, t, beta, out, flags, POINTS=count == 4, num_warps=1)
     return out
 
 

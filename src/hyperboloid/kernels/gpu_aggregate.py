@@ -62,6 +62,19 @@ def cancels(score, times, beta):
     return (times > FAR * beta) & (-score < 2 * TIGHT * times)
 
 
+@triton.jit
+def radii(u_ptr, inside, beta_ptr, room_ptr, there):
+    """n = ‖u‖, √β, sinh r and sinh r/n of rows; each has room for one number."""
+    u = tl.load(u_ptr, inside, 0.0).to(tl.float64)
+    tl.store(room_ptr, tl.sum(u * u, 1), there)
+    # read back, each thread has rows of its own; else all the threads of a row would compute the same sinh
+    tl.debug_barrier()
+    n = tl.sqrt(tl.load(room_ptr, there, 0.0))
+    root = tl.sqrt(tl.load(beta_ptr, there, 1.0).to(tl.float64))
+    s = sinh(tl.minimum(n / root, CUT))
+    return n, root, s, tl.where(n > TINY, s / tl.maximum(n, TINY), 1 / root)
+
+
 @triton.jit(do_not_specialize=["rows", "per_beta"])
 def polar(
     u_ptr, beta_ptr, out_ptr, flag_ptr, rows, per_beta, d,
@@ -76,15 +89,8 @@ def polar(
         first = there & (row % per_beta == 0)
         tl.store(flag_ptr + 2 * (row // per_beta), 0, first)
         tl.store(flag_ptr + 2 * (row // per_beta) + 1, 0, first)
-    u = tl.load(u_ptr + place, inside, 0.0).to(tl.float64)
     out_ptr += row.to(tl.int64) * (4 if POINTS else 2)
-    tl.store(out_ptr, tl.sum(u * u, 1), there)
-    # read back, each thread has rows of its own; else all the threads of a row would compute the same sinh
-    tl.debug_barrier()
-    n = tl.sqrt(tl.load(out_ptr, there, 0.0))
-    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    s = sinh(tl.minimum(n / root, CUT))
-    stretch = tl.where(n > TINY, s / tl.maximum(n, TINY), 1 / root)
+    n, root, s, stretch = radii(u_ptr + place, inside, beta_ptr + row // per_beta, out_ptr, there)
     if POINTS:
         tl.store(out_ptr, stretch, there)
         tl.store(out_ptr + 1, s, there)

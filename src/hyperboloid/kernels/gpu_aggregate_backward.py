@@ -108,7 +108,7 @@ def _store_features(
     if ROLE == "row":
         share += twice - 4 * beta * scaled
     if ROLE == "both":
-        share += twice / 2 - 2 * beta * scaled
+        share += twice * 0.5 - 2 * beta * scaled
     tl.store(beta_share_ptr + 2 * node + 1, share, there)
     if ADD:
         grad += vectors(grad_ptr, node, there, f, A)

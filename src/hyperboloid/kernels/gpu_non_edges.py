@@ -34,7 +34,7 @@ def _random_non_edges(key_ptr, below_ptr, out_ptr, count, edges, non_edges, halv
         before, last = tl.where(is_before, middle + 1, before), tl.where(going & ~is_before, middle, last)
 
     rank = k + before
-    v = ((1 + tl.sqrt((8 * rank + 1).to(tl.float64))) / 2).to(tl.int64)
+    v = ((1 + tl.sqrt((8 * rank + 1).to(tl.float64))) * 0.5).to(tl.int64)
     # rounding in the square root can miss the integer by one in either direction
     v = tl.where(_pairs_below(v) > rank, v - 1, v)
     v = tl.where(_pairs_below(v + 1) <= rank, v + 1, v)

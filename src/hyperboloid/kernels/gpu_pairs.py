@@ -1,9 +1,10 @@
 r"""Triton kernels for distances of pairs of nodes, float32: they gather and scatter by themselves.
 
-Formulas and names are those of `geometry/chord.py`, in double precision. What takes exponentials is known by node, or
-done by kernels over pairs alone, a thread for each: in those over coordinates every thread of a pair would do the same.
-So the first kernel takes sums over coordinates, a second one makes a distance of them; for the gradient a third one
-makes of them the numbers with which
+Formulas and names are those of `geometry/chord.py`, in double precision. What takes exponentials, roots and divisions
+is known by node, for a node has many pairs, or done by kernels over pairs alone, a thread for each: in those over
+coordinates every thread of a pair would do the same. So the first kernel takes numbers of nodes, a second one sums over
+the coordinates of pairs, a third one makes distances of them; for the gradient a fourth one makes of them the numbers
+with which
 
 .. math::  ∂L/∂u = R_u u + S_u\,\mathrm{turn}, \qquad ∂L/∂v = R_v v + S_v\,\mathrm{turn}, \qquad
            \mathrm{turn} = (u - v) - o_u u - o_v v
@@ -21,10 +22,13 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .gpu import _block, _held, _polar, _tile
-from .gpu_aggregate import vectors
-from .gpu_math import TINY, asinh, clip, coth_of, excess, hold, sinh
+from .gpu import _block, _held, _over_rows, _tile
+from .gpu_aggregate import radii, vectors
+from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh
 
+#: Numbers of a node: n = ‖u‖, 1/n (at the origin 0), sinh r, cosh r, sinh r/n, r coth r − 1 and tanh(r/2)/n; side by
+#: side, and room for one more, so that none lies across two lines of memory.
+ENDS = tl.constexpr(8)
 #: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v, o_u, o_v and u·v.
 SUMS = tl.constexpr(7)
 #: Numbers of a pair: R_u, S_u, R_v, S_v.
@@ -33,6 +37,22 @@ NUMBERS = tl.constexpr(4)
 TAKEN = 256
 #: Larger squares count as this one, with gradient 0.
 LARGEST_SQUARE = tl.constexpr(1e30)
+
+
+@triton.jit(do_not_specialize=["rows", "per_beta"])
+def end_numbers(u_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
+    """Numbers of nodes ``(R, ENDS)``."""
+    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
+    out_ptr += row.to(tl.int64) * ENDS
+    n, root, s, stretch = radii(u_ptr + place, inside, beta_ptr + row // per_beta, out_ptr, there)
+    cosh = tl.sqrt(1 + s * s)
+    tl.store(out_ptr, n, there)
+    tl.store(out_ptr + 1, tl.where(n > TINY, 1 / tl.maximum(n, TINY), 0.0), there)
+    tl.store(out_ptr + 2, s, there)
+    tl.store(out_ptr + 3, cosh, there)
+    tl.store(out_ptr + 4, stretch, there)
+    tl.store(out_ptr + 5, excess(clip(n / root), cosh / tl.maximum(s, TINY)), there)
+    tl.store(out_ptr + 6, stretch / (1 + cosh), there)
 
 
 @triton.jit
@@ -47,24 +67,25 @@ def these(pairs_ptr, count, pairs_step, side_step, BLOCK_P: tl.constexpr):
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
 def pair_sums(
-    x_ptr, x_polar_ptr, y_ptr, y_polar_ptr, pairs_ptr, sums_ptr, rows, cols, count, pairs_step, side_step,
+    x_ptr, x_ends_ptr, y_ptr, y_ends_ptr, pairs_ptr, sums_ptr, rows, cols, count, pairs_step, side_step,
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Sums over the coordinates of pairs of x ``(M, rows, D)`` and y ``(M, cols, D)``: ``(M, SUMS, P)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     c = tl.arange(0, BLOCK_D)
     u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
-    n_u = tl.load(x_polar_ptr + 4 * (m * rows + i) + 3, there, 0.0)
-    n_v = tl.load(y_polar_ptr + 4 * (m * cols + j) + 3, there, 0.0)
+    x_ends_ptr += (m * rows + i) * ENDS
+    y_ends_ptr += (m * cols + j) * ENDS
+    n_u, inverse_u = tl.load(x_ends_ptr, there, 0.0), tl.load(x_ends_ptr + 1, there, 0.0)
+    n_v, inverse_v = tl.load(y_ends_ptr, there, 0.0), tl.load(y_ends_ptr + 1, there, 0.0)
     d_n = tl.sum((u - v) * (u + v), 1) / tl.maximum(n_u + n_v, TINY)
-    short = tl.minimum(n_u, n_v)
-    slope = tl.where(short > TINY, d_n / tl.maximum(short, TINY), 0.0)  # 0 · ∞ is no number
+    shorter, longer = tl.where(n_u >= n_v, inverse_v, inverse_u), tl.where(n_u >= n_v, inverse_u, inverse_v)
+    slope = d_n * shorter
     of_u, of_v = tl.where(n_u >= n_v, 0.0, slope), tl.where(n_u >= n_v, slope, 0.0)
     turn = (u - v) - (of_u[:, None] * u + of_v[:, None] * v)
-    longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
     sums_ptr += m * SUMS * count + p
     tl.store(sums_ptr, d_n, there)
-    tl.store(sums_ptr + count, tl.sum(turn * turn, 1) / (longer * longer), there)
+    tl.store(sums_ptr + count, tl.sum(turn * turn, 1) * (longer * longer), there)
     tl.store(sums_ptr + 2 * count, tl.sum(turn * u, 1), there)
     tl.store(sums_ptr + 3 * count, tl.sum(turn * v, 1), there)
     tl.store(sums_ptr + 4 * count, of_u, there)
@@ -80,26 +101,25 @@ def turn_of(u, v, slopes_ptr, step, p, there):
 
 
 @triton.jit
-def _legs(sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count):
-    """‖u‖, sinh r_u, ‖v‖, sinh r_v, r_u − r_v, ‖û − v̂‖², √β, sinh (r_u − r_v)/2 and t² of pairs."""
-    mine, its = polar_ptr + 4 * (m * nodes + i), polar_ptr + 4 * (m * nodes + j)
-    n_u, s_u = tl.load(mine + 3, there, 0.0), tl.load(mine + 1, there, 0.0)
-    n_v, s_v = tl.load(its + 3, there, 0.0), tl.load(its + 1, there, 0.0)
+def _legs(sums_ptr, ends_ptr, beta_ptr, m, p, there, i, j, nodes, count):
+    """Where the numbers of pairs' ends lie, sinh r_u, sinh r_v, (r_u − r_v)/2 and its sinh, ‖û − v̂‖², √β and t²."""
+    mine, its = ends_ptr + (m * nodes + i) * ENDS, ends_ptr + (m * nodes + j) * ENDS
+    s_u, s_v = tl.load(mine + 2, there, 0.0), tl.load(its + 2, there, 0.0)
     d_n, turned = tl.load(sums_ptr + p, there, 0.0), tl.load(sums_ptr + count + p, there, 0.0)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-    d_r = clip(d_n * (1 / root))
-    return n_u, s_u, n_v, s_v, d_r, turned, root, sinh(d_r / 2), root * root * s_u * s_v * turned
+    angle = clip(d_n * (1 / root)) * 0.5
+    return mine, its, s_u, s_v, angle, sinh(angle), turned, root, root * root * s_u * s_v * turned
 
 
 @triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
 def pair_values(
-    sums_ptr, polar_ptr, pairs_ptr, beta_ptr, out_ptr, nodes, count, pairs_step, side_step,
+    sums_ptr, ends_ptr, pairs_ptr, beta_ptr, out_ptr, nodes, count, pairs_step, side_step,
     LORENTZ: tl.constexpr, BLOCK_P: tl.constexpr,
 ):  # fmt: skip
     """d_L² of pairs if ``LORENTZ``, else d_H²."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     sums_ptr += m * SUMS * count
-    _n, _s, _nv, _sv, _d, _t, root, half, tt = _legs(sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count)
+    _u, _v, _su, _sv, _angle, half, _t, root, tt = _legs(sums_ptr, ends_ptr, beta_ptr, m, p, there, i, j, nodes, count)
     square = 4 * root * root * half * half + tt
     if not LORENTZ:
         arc = 2 * root * asinh(tl.sqrt(square) * (0.5 / root))
@@ -108,29 +128,30 @@ def pair_values(
 
 
 @triton.jit
-def _coefficients(n, r, s, its_s, dot, along, across, turned, root, scale):
-    """R and S of one end of pairs; ``dot`` is its product with turn, ``along`` a cosh((r_u − r_v)/2)."""
-    inverse = 1 / tl.maximum(n, TINY)
-    sinhc = tl.where(n > TINY, s / tl.maximum(r, TINY), 1.0)
-    sideways = 2 * scale * sinhc * its_s * across
-    lift = root * tl.sqrt(1 + s * s) * its_s * turned / 2
+def _coefficients(end_ptr, there, its_s, dot, along, across, turned, root, scale):
+    """R and S of one end of pairs, and r coth r − 1.
+
+    ``dot`` is its product with turn, ``along`` a cosh((r_u − r_v)/2), ``across`` √β/max(‖u‖, ‖v‖).
+    """
+    inverse = tl.load(end_ptr + 1, there, 0.0)
+    sideways = 2 * scale * (root * tl.load(end_ptr + 4, there, 0.0)) * its_s * across
+    lift = root * tl.load(end_ptr + 3, there, 0.0) * its_s * turned * 0.5
     radial = 2 * scale * (along + lift) * inverse
     # only the part of turn across the end counts
-    return radial - sideways * (dot * inverse * inverse), sideways
+    return radial - sideways * (dot * inverse * inverse), sideways, tl.load(end_ptr + 5, there, 0.0)
 
 
 @triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
 def pair_slopes(
-    sums_ptr, polar_ptr, pairs_ptr, beta_ptr, grad_ptr, numbers_ptr, share_ptr, nodes, count, pairs_step, side_step,
+    sums_ptr, ends_ptr, pairs_ptr, beta_ptr, grad_ptr, numbers_ptr, share_ptr, nodes, count, pairs_step, side_step,
     LORENTZ: tl.constexpr, BLOCK_P: tl.constexpr,
 ):  # fmt: skip
     """Numbers for :func:`pair_pull` ``(M, NUMBERS, P)``, and shares of the gradient in β by program."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     sums_ptr += m * SUMS * count
-    n_u, s_u, n_v, s_v, d_r, turned, root, half, tt = _legs(
-        sums_ptr, polar_ptr, beta_ptr, m, p, there, i, j, nodes, count
+    mine, its, s_u, s_v, angle, half, turned, root, tt = _legs(
+        sums_ptr, ends_ptr, beta_ptr, m, p, there, i, j, nodes, count
     )
-    r_u, r_v = clip(n_u * (1 / root)), clip(n_v * (1 / root))
     a = 2 * root * half
     square = a * a + tt
     scale = tl.load(grad_ptr + m * count + p, there, 0.0).to(tl.float64)
@@ -144,14 +165,15 @@ def pair_slopes(
         slope = tl.where(t > 1e-5, arc / (tl.maximum(t, 1e-5) * tl.sqrt(1 + t * t)), 1.0)
         bent = 4 * scale * (arc * arc - t * t * slope)
         scale *= slope
-    across = root / tl.maximum(tl.maximum(n_u, n_v), TINY)
-    along = a * tl.sqrt(1 + half * half)
+    longer = tl.load(mine, there, 0.0) >= tl.load(its, there, 0.0)
+    across = root * tl.where(longer, tl.load(mine + 1, there, 0.0), tl.load(its + 1, there, 0.0))
+    cosh = tl.sqrt(1 + half * half)
+    along = a * cosh
     dot_u = tl.load(sums_ptr + 2 * count + p, there, 0.0)
     dot_v = tl.load(sums_ptr + 3 * count + p, there, 0.0)
-    of_u, across_u = _coefficients(n_u, r_u, s_u, s_v, dot_u, along, across, turned, root, scale)
-    of_v, across_v = _coefficients(n_v, r_v, s_v, s_u, -dot_v, -along, across, turned, root, scale)
-    both = excess(r_u, coth_of(s_u)) + excess(r_v, coth_of(s_v))
-    of_beta = a * a * excess(tl.abs(d_r) / 2, coth_of(tl.abs(half))) + tt * both / 2
+    of_u, across_u, bent_u = _coefficients(mine, there, s_v, dot_u, along, across, turned, root, scale)
+    of_v, across_v, bent_v = _coefficients(its, there, s_u, -dot_v, -along, across, turned, root, scale)
+    of_beta = a * a * excess(tl.abs(angle), cosh / tl.maximum(tl.abs(half), TINY)) + tt * (bent_u + bent_v) * 0.5
     share = tl.where(there, bent - scale * of_beta * (1 / (root * root)), 0.0)
     numbers_ptr += m * NUMBERS * count + p
     tl.store(numbers_ptr, hold(of_u), there)
@@ -241,14 +263,16 @@ class PairCall:
         """Room for so many doubles of every pair."""
         return torch.empty(self.models, count, self.count, dtype=torch.float64, device=self.pairs.device)
 
-    def polar(self, x: Tensor, beta: Tensor) -> Tensor:
-        """Numbers of nodes ``(M, N, 4)``, see `gpu_aggregate.py`."""
-        return _polar(x, beta, torch.empty(self.models, 2, dtype=torch.int32, device=x.device), 4)
+    def ends(self, x: Tensor, beta: Tensor) -> Tensor:
+        """Numbers of nodes ``(M, N, ENDS)``."""
+        out = torch.empty(*x.shape[:2], ENDS.value, dtype=torch.float64, device=x.device)
+        _over_rows(end_numbers, x, beta, x, beta, out, num_warps=1)
+        return out
 
-    def sums(self, x: Tensor, x_polar: Tensor, y: Tensor, y_polar: Tensor) -> Tensor:
+    def sums(self, x: Tensor, x_ends: Tensor, y: Tensor, y_ends: Tensor) -> Tensor:
         """See :func:`pair_sums`."""
         out = self.numbers(SUMS.value)
-        self.take_sums(pair_sums, x, x_polar, y, y_polar, self.pairs, out, x.size(1), y.size(1))
+        self.take_sums(pair_sums, x, x_ends, y, y_ends, self.pairs, out, x.size(1), y.size(1))
         return out
 
     def programs(self, tile: int) -> tuple[int, int]:
@@ -287,19 +311,19 @@ def entry_call(ends: Tensor, weight: Tensor, d: int) -> tuple[PairCall, Tensor]:
 def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor]:
     """Squares ``(M, P)``, and what the gradient needs; see :mod:`hyperboloid.kernels.pairs`."""
     call, z, beta = PairCall(pairs, z.size(2)), z.contiguous(), beta.contiguous()
-    polar, out = call.polar(z, beta), z.new_empty(call.models, call.count)
-    sums = call.sums(z, polar, z, polar)
-    call.by_pairs(pair_values, sums, polar, call.pairs, beta, out, z.size(1), LORENTZ=lorentz)
-    return out, sums, polar
+    ends, out = call.ends(z, beta), z.new_empty(call.models, call.count)
+    sums = call.sums(z, ends, z, ends)
+    call.by_pairs(pair_values, sums, ends, call.pairs, beta, out, z.size(1), LORENTZ=lorentz)
+    return out, sums, ends
 
 
 def pair_gradients(
-    grad: Tensor, z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool, sums: Tensor, polar: Tensor
+    grad: Tensor, z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool, sums: Tensor, ends: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Gradients in z and β."""
     call, z, beta = PairCall(pairs, z.size(2)), z.contiguous(), beta.contiguous()
     numbers, shares, out = call.numbers(NUMBERS.value), call.shares(), torch.zeros_like(z)
-    given = (sums, polar, call.pairs, beta, grad.contiguous(), numbers, shares, z.size(1))
+    given = (sums, ends, call.pairs, beta, grad.contiguous(), numbers, shares, z.size(1))
     call.by_pairs(pair_slopes, *given, LORENTZ=lorentz)
     call.add_up(pair_pull, z, call.pairs, sums, numbers, out, z.size(1))
     return out, _held(shares.sum(1), beta)

@@ -66,7 +66,7 @@ def refine_scores(
             x = vectors(query_ptr + m * rows * A, i, close, f, A)
             y = vectors(key_ptr + m * cols * A, j, close, f, A)
             n_x, n_y, d_n, _turn, _longer, turned = pair(x, y)
-            a = 2 * root * sinh(clip(d_n / root) / 2)
+            a = 2 * root * sinh(clip(d_n / root) * 0.5)
             spaces = tl.load(mine + 1, close, 0.0) * tl.load(its + 1, close, 0.0)
             square = a * a + spaces * n_x * n_y * turned
             tl.store(score_ptr + m * entries + e, tl.maximum(-square, -cap), close)
@@ -102,7 +102,7 @@ def refine_centroids(
                     point = point_ptr + 4 * (m * cols + j)
                     own = _direction(u_ptr + m * cols * D, point + 3, j, there, c, D)
                     turned = _squared_length((space / size)[None, :] - own)
-                    gaps += w * (tl.load(point + 1, there, 0.0) * turned / 2 + tl.load(point + 2, there, 0.0))
+                    gaps += w * (tl.load(point + 1, there, 0.0) * turned * 0.5 + tl.load(point + 2, there, 0.0))
                 gap = tl.sum(gaps, 0)
                 half = log1p(2 * size / gap) * 0.5
                 tl.store(out_ptr + row * D + c, (root * half / size) * space, c < D)
@@ -141,7 +141,7 @@ def refine_entries(
                     turned = _squared_length(n[None, :] - own)
                     sine = tl.load(point + 1, there, 0.0)
                     to_w = sine * tl.sum(own * q[None, :], 1)
-                    to_w += (sine * turned / 2 + tl.load(point + 2, there, 0.0)) * to_gap
+                    to_w += (sine * turned * 0.5 + tl.load(point + 2, there, 0.0)) * to_gap
                     factor = tl.exp(tl.minimum(score - top, 80.0))
                     if KEEP:
                         kept = tl.load(keep_ptr + m * keep_step + place, there, 0) != 0
@@ -194,7 +194,7 @@ def refine_points(
                     size = tl.load(state_ptr + 3 * (m * rows + i), tight, 1.0)
                     turn = vectors(space_ptr + m * rows * D, i, tight, c, D) / size[:, None] - own[None, :]
                     turned = _squared_length(turn)
-                    radials += tl.where(tight, pull * (turned / 2 * cosh - decayed), 0.0)
+                    radials += tl.where(tight, pull * (turned * 0.5 * cosh - decayed), 0.0)
                     moved -= tl.sum(tl.where(tight & (turned > 0), pull, 0.0)[:, None] * turn, 0)
                 to_r = tl.sum(pulled * own, 0) * cosh + tl.sum(weights, 0) * sine + tl.sum(radials, 0)
                 pulled += moved
@@ -228,7 +228,7 @@ def _careful_sums(
         own = x[None, :] + tl.zeros_like(y)
         n_x, n_y, d_n, turn, longer, turned = pair(own, y)
         s_x, s_y = stretch * n_x / root, its_stretch * n_y / root
-        half = sinh(clip(d_n / root) / 2)
+        half = sinh(clip(d_n / root) * 0.5)
         its_scale = tl.where(close, scale, 0.0)
         careful += tl.sum(chord_gradient(own, n_x, s_x, s_y, half, turn, longer, turned, root, its_scale), 0)
         squares += tl.where(close, scale * beta * (4 * half * half + s_x * s_y * turned), 0.0)

@@ -40,11 +40,11 @@ def chord_forward(
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
     n_u, n_v, d_n, _turn, _longer, turned = pair(u, v)
     inverse = 1 / root
-    a = 2 * root * sinh(clip(d_n * inverse) / 2)
+    a = 2 * root * sinh(clip(d_n * inverse) * 0.5)
     tt = root * root * sinh(clip(n_u * inverse)) * sinh(clip(n_v * inverse)) * turned
     chord = tl.sqrt(a * a + tt)
     if SQUARED:
-        arc = 2 * root * asinh(chord / 2 * inverse)
+        arc = 2 * root * asinh(chord * 0.5 * inverse)
         tl.store(out_ptr + row, arc * arc, there)
     else:
         tl.store(out_ptr + row, tl.minimum(chord, LARGEST), there)
@@ -56,7 +56,7 @@ def chord_gradient(u, n_u, s_u, s_v, half, turn, longer, turned, root, scale):
     inverse = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)  # the square of a tiny float is 0, it itself is not
     sinhc = tl.where(n_u > TINY, s_u / tl.maximum(clip(n_u * (1 / root)), TINY), 1.0)
     sideways = 2 * scale * sinhc * s_v * root / longer
-    lift = root * tl.sqrt(1 + s_u * s_u) * s_v * turned / 2
+    lift = root * tl.sqrt(1 + s_u * s_u) * s_v * turned * 0.5
     radial = 2 * scale * (2 * root * half * tl.sqrt(1 + half * half) + lift) * inverse
     # only the part of turn across u counts
     radial -= sideways * (tl.sum(turn * u, 1).to(tl.float64) * inverse * inverse)
@@ -80,13 +80,13 @@ def chord_backward(
     n_u, n_v, d_n, turn, longer, turned = pair(u, v)
     inverse = 1 / root
     r_u, r_v, d_r = clip(n_u * inverse), clip(n_v * inverse), clip(d_n * inverse)
-    s_u, s_v, half = sinh(r_u), sinh(r_v), sinh(d_r / 2)
+    s_u, s_v, half = sinh(r_u), sinh(r_v), sinh(d_r * 0.5)
     a = 2 * root * half
     tt = root * root * s_u * s_v * turned
     chord = tl.sqrt(a * a + tt)
     bent = tl.zeros_like(grad)  # the part of the gradient in β that does not come by way of d_L
     if SQUARED:
-        t = chord / 2 * inverse
+        t = chord * 0.5 * inverse
         arc = asinh(t)
         # ∂d_H²/∂d_L²
         slope = tl.where(t > 1e-5, arc / (tl.maximum(t, 1e-5) * tl.sqrt(1 + t * t)), 1.0)
@@ -94,11 +94,11 @@ def chord_backward(
         bent = 4 * grad * (arc * arc - t * t * slope)
     else:
         inverse = 1 / tl.maximum(chord, TINY)
-        scale = tl.where(chord > TINY, grad * inverse / 2 * tl.minimum(LARGEST * inverse, 1.0), 0.0)
+        scale = tl.where(chord > TINY, grad * inverse * 0.5 * tl.minimum(LARGEST * inverse, 1.0), 0.0)
     to_u = chord_gradient(u, n_u, s_u, s_v, half, turn, longer, turned, root, scale)
     to_v = chord_gradient(v, n_v, s_v, s_u, -half, -turn, longer, turned, root, scale)
     both = excess(r_u, coth_of(s_u)) + excess(r_v, coth_of(s_v))
-    of_beta = a * a * excess(tl.abs(d_r) / 2, coth_of(tl.abs(half))) + tt * both / 2
+    of_beta = a * a * excess(tl.abs(d_r) * 0.5, coth_of(tl.abs(half))) + tt * both * 0.5
     tl.store(grad_u_ptr + place, hold(to_u), inside)
     tl.store(grad_v_ptr + place, hold(to_v), inside)
     tl.store(grad_beta_ptr + row, hold(bent - scale * of_beta / (root * root)), there)
@@ -109,8 +109,8 @@ def _apart(u, v, root):
     """Of rows: lengths, sinh of radii, sinh (r_u − r_v)/2, û − v̂ ``(R, D)``, its square, θ, θ/sinh θ and coth θ."""
     n_u, n_v, d_n, turn, longer, turned = pair(u, v)
     inverse = 1 / root
-    s_u, s_v, half = sinh(clip(n_u * inverse)), sinh(clip(n_v * inverse)), sinh(clip(d_n * inverse) / 2)
-    q = tl.sqrt(half * half + s_u * s_v * turned / 4)  # sinh θ/2
+    s_u, s_v, half = sinh(clip(n_u * inverse)), sinh(clip(n_v * inverse)), sinh(clip(d_n * inverse) * 0.5)
+    q = tl.sqrt(half * half + s_u * s_v * turned * 0.25)  # sinh θ/2
     theta, sine = 2 * asinh(q), tl.maximum(2 * q * tl.sqrt(1 + q * q), TINY)
     shrink = tl.where(theta > 1e-8, theta / sine, 1.0)
     return n_u, n_v, s_u, s_v, half, (1 / longer)[:, None] * turn, turned, theta, shrink, (1 + 2 * q * q) / sine
@@ -121,7 +121,7 @@ def _difference(u, n_u, s_u, s_v, half, turn, turned, shrink):
     """T ``(R, D)`` in units of √β, from what :func:`_apart` gives."""
     own = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)[:, None] * u
     across = turn - tl.sum(turn * own, 1)[:, None] * own
-    radial = 2 * half * tl.sqrt(1 + half * half) + turned / 2 * s_v * tl.sqrt(1 + s_u * s_u)
+    radial = 2 * half * tl.sqrt(1 + half * half) + turned * 0.5 * s_v * tl.sqrt(1 + s_u * s_u)
     return (-shrink * radial)[:, None] * own + (-shrink * s_v)[:, None] * across
 
 

@@ -1,7 +1,7 @@
 """Triton kernels for the softmax over a graph's rows, float32: two launches instead of a dozen scatters and gathers.
 
-A program takes several rows at a time, as many as fill a warp where rows have the usual length, and goes along them
-until the longest has ended.
+A program takes several rows at a time, each thread some of their entries, and goes along them until the longest has
+ended.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from .adjacency import Adjacency
 from .gpu import _block
 from .gpu_aggregate import LOWEST
 
-#: Lanes of a warp: so many entries are taken at a time.
-LANES = 32
+#: Most entries of a row, and of all of a program's rows, that are taken at a time.
+TAKEN, ROOM = 32, 128
 
 
 @triton.jit
@@ -76,8 +76,8 @@ def _over_rows(kernel: Any, adj: Adjacency, *given: Tensor) -> Tensor:
     """Run a kernel over tensors ``(M, E)``."""
     models, entries = given[0].shape
     out = torch.empty_like(given[0], memory_format=torch.contiguous_format)
-    width = min(LANES, _block(entries // max(adj.num_rows, 1) + 1))
-    rows = LANES // width
+    width = min(TAKEN, _block(entries // max(adj.num_rows, 1) + 1))
+    rows = ROOM // width
     if entries:
         kernel[(-(-adj.num_rows // rows), models)](
             *(t.contiguous() for t in given), adj.index.rows.ptr, out, adj.num_rows, entries, BLOCK_R=rows,

@@ -21,7 +21,7 @@ from .adjacency import Adjacency
 from .gpu import _held, _over_rows, by_pieces
 from .gpu_aggregate import vectors
 from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh, some_pieces
-from .gpu_pairs import SUMS, entry_call, entry_products, these, turn_of
+from .gpu_pairs import ENDS, SUMS, entry_call, entry_products, these, turn_of
 
 #: Numbers of an entry: of g, u, turn in what row i gets ``(M, 3, E)``; o_u, o_v and those of g, v, u, turn in what
 #: column j gets ``(M, E, 6)``, side by side, because a column's entries lie far from each other.
@@ -31,48 +31,47 @@ CLOSE = tl.constexpr(1e-8)
 
 
 @triton.jit
-def _half(d_sinh, turned, s_u, s_v, dot, n_u, longer, shrink):
+def _half(end_ptr, there, d_sinh, turned, its_s, dot, longer, shrink):
     """α and γ of log_u(v); ``dot`` is turn·u, ``d_sinh`` sinh(r_u − r_v), ``longer`` 1/max(‖u‖, ‖v‖)."""
-    radial = d_sinh + turned / 2 * s_v * tl.sqrt(1 + s_u * s_u)
-    inverse = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)  # at the origin the direction counts as 0
-    return -shrink * (radial - s_v * dot * longer * inverse) * inverse, -shrink * s_v * longer
+    radial = d_sinh + turned * 0.5 * its_s * tl.load(end_ptr + 3, there, 0.0)
+    inverse = tl.load(end_ptr + 1, there, 0.0)
+    return -shrink * (radial - its_s * dot * longer * inverse) * inverse, -shrink * its_s * longer
 
 
 @triton.jit
-def _logarithm(sums_ptr, x_polar_ptr, y_polar_ptr, beta_ptr, m, p, there, i, j, rows, cols, count):
-    """What is known of entries: ‖u‖, sinh r_u, ‖v‖, products, θ, θ/sinh θ, coth θ, α, γ, α', γ' and √β.
+def _logarithm(sums_ptr, mine, its, beta_ptr, m, p, there, count):
+    """What is known of entries: ‖u‖, ‖v‖, products, θ, θ/sinh θ, coth θ, α, γ, α', γ' and √β.
 
     Exponentials are dear, and two suffice: what is left follows from sinh of half an angle.
     """
-    mine, its = x_polar_ptr + 4 * (m * rows + i), y_polar_ptr + 4 * (m * cols + j)
-    n_u, s_u = tl.load(mine + 3, there, 0.0), tl.load(mine + 1, there, 0.0)
-    n_v, s_v = tl.load(its + 3, there, 0.0), tl.load(its + 1, there, 0.0)
+    n_u, s_u = tl.load(mine, there, 0.0), tl.load(mine + 2, there, 0.0)
+    n_v, s_v = tl.load(its, there, 0.0), tl.load(its + 2, there, 0.0)
     sums_ptr += m * SUMS * count + p
     d_n, turned = tl.load(sums_ptr, there, 0.0), tl.load(sums_ptr + count, there, 0.0)
     dot_u, dot_v = tl.load(sums_ptr + 2 * count, there, 0.0), tl.load(sums_ptr + 3 * count, there, 0.0)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-    half = sinh(clip(d_n * (1 / root)) / 2)
+    half = sinh(clip(d_n * (1 / root)) * 0.5)
     d_sinh = 2 * half * tl.sqrt(1 + half * half)
-    q = tl.sqrt(half * half + s_u * s_v * turned / 4)
+    q = tl.sqrt(half * half + s_u * s_v * turned * 0.25)
     theta = 2 * asinh(q)
     inverse = 1 / tl.maximum(2 * q * tl.sqrt(1 + q * q), TINY)  # 1/sinh θ
     shrink = tl.where(theta > CLOSE, theta * inverse, 1.0)
-    longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
-    a, c = _half(d_sinh, turned, s_u, s_v, dot_u, n_u, 1 / longer, shrink)
-    its_a, its_c = _half(-d_sinh, turned, s_v, s_u, -dot_v, n_v, 1 / longer, shrink)
-    coth, turn2 = (1 + 2 * q * q) * inverse, turned * longer * longer
-    return n_u, s_u, n_v, dot_u, dot_v, turn2, theta, shrink, coth, a, c, its_a, its_c, root
+    longer = tl.where(n_u >= n_v, tl.load(mine + 1, there, 0.0), tl.load(its + 1, there, 0.0))
+    a, c = _half(mine, there, d_sinh, turned, s_v, dot_u, longer, shrink)
+    its_a, its_c = _half(its, there, -d_sinh, turned, s_u, -dot_v, longer, shrink)
+    return n_u, n_v, dot_u, dot_v, turned, theta, shrink, (1 + 2 * q * q) * inverse, a, c, its_a, its_c, root
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
 def tangent_numbers(
-    sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, weight_ptr, numbers_ptr, weight_step, rows, cols, count,
+    sums_ptr, x_ends_ptr, y_ends_ptr, pairs_ptr, beta_ptr, weight_ptr, numbers_ptr, weight_step, rows, cols, count,
     pairs_step, side_step, BLOCK_P: tl.constexpr,
 ):  # fmt: skip
     """w √β α and w √β γ of entries ``(M, 2, E)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    _n, _s, _v, _du, _dv, _t, _theta, _shrink, _coth, a, c, _a, _c, root = _logarithm(
-        sums_ptr, x_polar_ptr, y_polar_ptr, beta_ptr, m, p, there, i, j, rows, cols, count
+    mine, its = x_ends_ptr + (m * rows + i) * ENDS, y_ends_ptr + (m * cols + j) * ENDS
+    _u, _v, _du, _dv, _turned, _theta, _shrink, _coth, a, c, _a, _c, root = _logarithm(
+        sums_ptr, mine, its, beta_ptr, m, p, there, count
     )
     w = root * tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
     tl.store(numbers_ptr + m * 2 * count + p, w * a, there)
@@ -106,7 +105,7 @@ def tangent_add(
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
 def tangent_slopes(
-    sums_ptr, x_polar_ptr, y_polar_ptr, pairs_ptr, beta_ptr, weight_ptr, own_ptr, product_ptr, by_row_ptr,
+    sums_ptr, x_ends_ptr, y_ends_ptr, pairs_ptr, beta_ptr, weight_ptr, own_ptr, product_ptr, by_row_ptr,
     by_column_ptr, grad_weight_ptr, share_ptr, weight_step, rows, cols, count, pairs_step, side_step,
     BLOCK_P: tl.constexpr,
 ):  # fmt: skip
@@ -115,9 +114,12 @@ def tangent_slopes(
     ``own`` is g_i·u_i of rows, ``product`` g_i·v_j of entries.
     """
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    n_u, s_u, n_v, dot_u, dot_v, turn2, theta, shrink, coth, a, c, its_a, its_c, root = _logarithm(
-        sums_ptr, x_polar_ptr, y_polar_ptr, beta_ptr, m, p, there, i, j, rows, cols, count
+    mine, its = x_ends_ptr + (m * rows + i) * ENDS, y_ends_ptr + (m * cols + j) * ENDS
+    n_u, n_v, dot_u, dot_v, turned, theta, shrink, coth, a, c, its_a, its_c, root = _logarithm(
+        sums_ptr, mine, its, beta_ptr, m, p, there, count
     )
+    longer = tl.maximum(n_u, n_v)
+    turn2 = turned * longer * longer
     sums_ptr += m * SUMS * count + p
     of_u, of_v = tl.load(sums_ptr + 4 * count, there, 0.0), tl.load(sums_ptr + 5 * count, there, 0.0)
     uv = tl.load(sums_ptr + 6 * count, there, 0.0)
@@ -132,7 +134,7 @@ def tangent_slopes(
     inverse = tl.where(apart, 1 / tl.maximum(theta, CLOSE), 0.0)
 
     # x moves
-    steep = tl.where(n_u > TINY, s_u / ((1 + tl.sqrt(1 + s_u * s_u)) * tl.maximum(n_u, TINY)), 0.0)  # tanh(r/2)/‖u‖
+    steep = tl.load(mine + 6, there, 0.0)  # tanh(r/2)/‖u‖
     stiff = excess(theta, coth)
     of_g = -1 - stiff - steep * t_u
     of_t = stiff * g_t * inverse * inverse + steep * gu
@@ -161,7 +163,7 @@ def tangent_slopes(
     tl.store(by_column_ptr + 5, w * (its_t * c - its_b * its_c), there)
     # T/√β depends on u/√β and v/√β alone
     moved = of_g * gu + of_t * t_u + its_g * gv + its_t * t_v + its_b * b_v
-    share = tl.where(there, w * (root * g_t - moved), 0.0) / (2 * root * root)
+    share = tl.where(there, w * (root * g_t - moved), 0.0) * (0.5 / (root * root))
     tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
 
 
@@ -218,18 +220,16 @@ def pull_columns(
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
 def to_coordinates(
-    v_ptr, polar_ptr, beta_ptr, frame_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr
+    v_ptr, ends_ptr, beta_ptr, frame_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr
 ):
     """Gradients in the frames at points as those in their normal coordinates ``(R, d)``."""
     row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
     v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
     frame = tl.load(frame_ptr + place, inside, 0.0)
-    polar_ptr += 4 * row.to(tl.int64)
-    n, s = tl.load(polar_ptr + 3, there, 0.0), tl.load(polar_ptr + 1, there, 0.0)
-    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    stretch = tl.where(n > TINY, s / tl.maximum(clip(n / root), TINY), 1.0)
-    shown = tl.where(n > TINY, 1 / tl.maximum(n, TINY), 0.0)
-    along = (tl.sum(frame * v, 1) * shown * shown)[:, None] * v
+    ends_ptr += row.to(tl.int64) * ENDS
+    inverse, stretch = tl.load(ends_ptr + 1, there, 0.0), tl.load(ends_ptr + 4, there, 0.0)
+    stretch *= tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))  # sinh r/r
+    along = (tl.sum(frame * v, 1) * inverse * inverse)[:, None] * v
     tl.store(out_ptr + place, hold(along + stretch[:, None] * (frame - along)), inside)
 
 
@@ -239,18 +239,18 @@ def tangent_sums(
     """Sums of logarithms ``(M, rows, d)``, and what the gradient needs; see :mod:`hyperboloid.kernels.tangent`."""
     call, weight = entry_call(adj.ends, weight, x.size(2))
     x, y, beta = x.contiguous(), y.contiguous(), beta.contiguous()
-    x_polar, y_polar = call.polar(x, beta), call.polar(y, beta)
-    sums, numbers = call.sums(x, x_polar, y, y_polar), call.numbers(2)
+    x_ends, y_ends = call.ends(x, beta), call.ends(y, beta)
+    sums, numbers = call.sums(x, x_ends, y, y_ends), call.numbers(2)
     out, sizes = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1))
-    known = (sums, x_polar, y_polar, call.pairs, beta, weight)
+    known = (sums, x_ends, y_ends, call.pairs, beta, weight)
     call.by_pairs(tangent_numbers, *known, numbers, weight.stride(0), *sizes)
     by_pieces(tangent_add, adj.index.rows, x.shape, x, y, sums, numbers, out, *sizes, call.count)
-    return _held(out, x), sums, x_polar, y_polar
+    return _held(out, x), sums, x_ends, y_ends
 
 
 def tangent_gradients(
-    grad: Tensor, x: Tensor, y: Tensor, beta: Tensor, weight: Tensor, adj: Adjacency, sums: Tensor, x_polar: Tensor,
-    y_polar: Tensor,
+    grad: Tensor, x: Tensor, y: Tensor, beta: Tensor, weight: Tensor, adj: Adjacency, sums: Tensor, x_ends: Tensor,
+    y_ends: Tensor,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """Gradients in x, y, β and the weights."""
     call, weight = entry_call(adj.ends, weight, x.size(2))
@@ -261,13 +261,13 @@ def tangent_gradients(
     to_weight = weight.new_empty(weight.shape)
     own = (grad.double() * x.double()).sum(-1)
     call.take_sums(entry_products, grad, y, call.pairs, product, *sizes)
-    known = (sums, x_polar, y_polar, call.pairs, beta, weight, own, product)
+    known = (sums, x_ends, y_ends, call.pairs, beta, weight, own, product)
     call.by_pairs(tangent_slopes, *known, *numbers, to_weight, shares, weight.stride(0), *sizes)
     (rows, columns), sizes = adj.index[:2], (*sizes, call.count)
     frames = [torch.zeros_like(t, dtype=torch.float64) for t in (x, y)]
     by_pieces(pull_rows, rows, x.shape, x, y, grad, sums, numbers[0], frames[0], *sizes)
     by_pieces(pull_columns, columns, y.shape, x, y, grad, numbers[1], adj.index.entry, frames[1], *sizes)
     gradients = [torch.empty_like(t) for t in (x, y)]
-    for points, polar, frame, out in zip((x, y), (x_polar, y_polar), frames, gradients, strict=True):
-        _over_rows(to_coordinates, points, beta, points, polar, beta, frame, out)
+    for points, ends, frame, out in zip((x, y), (x_ends, y_ends), frames, gradients, strict=True):
+        _over_rows(to_coordinates, points, beta, points, ends, beta, frame, out)
     return gradients[0], gradients[1], _held(shares.sum(1), beta), to_weight
