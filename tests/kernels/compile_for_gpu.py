@@ -54,7 +54,7 @@ from hyperboloid.kernels import (  # noqa: E402
     gpu_non_edges,
     gpu_pairs,
     gpu_random,
-    gpu_softmax,
+    gpu_shares,
     gpu_sums,
     gpu_tangent,
     gpu_training,
@@ -75,7 +75,8 @@ sums, *needed = gpu_tangent.tangent_sums(z, z, beta, weight, adj)
 gpu_tangent.tangent_gradients(sums, z, z, beta, weight, adj, *needed)
 grad = gpu_sums.weighted_sums(z, weight, adj)
 gpu_sums.column_gradient(grad, weight, adj), gpu_sums.weight_gradient(grad, z, adj)
-gpu_softmax.softmax_gradient(gpu_softmax.softmax(weight, adj), weight, adj)
+for softmax in (True, False):
+    gpu_shares.shares_gradient(gpu_shares.shares(weight, adj, softmax), weight, adj, softmax)
 for operation in gpu.ROWS.values():
     values = operation.values(z, z, beta.view(M, 1))
     operation.gradients(z, z, beta.view(M, 1), values)

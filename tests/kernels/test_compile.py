@@ -28,7 +28,7 @@ def test_every_kernel_compiles_for_a_gpu():
         "flat_pull",
         "pull_rows",
         "pull_columns",
-        "row_softmax_backward",
+        "row_shares_backward",
         "weighted_pieces",
         "gyro_backward",
         "_adam",

@@ -6,6 +6,7 @@ from .dispatch import (
     lorentz_aggregate,
     lorentz_attention,
     pair_sqdist,
+    row_normalize,
     row_softmax,
     tangent_aggregate,
     use_backend,
@@ -13,7 +14,7 @@ from .dispatch import (
 )
 from .linear import linear
 from .random import Key, dropout, fold, keep_mask, random_numbers, random_stream
-from .reference import row_normalize, row_sum
+from .reference import row_sum
 
 __all__ = [
     "Adjacency",

@@ -22,7 +22,7 @@ from . import reference, tangent
 from .adjacency import Adjacency
 from .fused import fused_aggregate
 from .pairs import flat_squares, pair_squares
-from .softmax import kernel_softmax
+from .shares import kernel_shares
 from .sums import kernel_sum, matrix_sum
 
 Backend = Literal["reference", "cpu", "triton"]
@@ -210,8 +210,15 @@ def weighted_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
 def row_softmax(score: Tensor, adj: Adjacency, keep: Tensor | None = None) -> Tensor:
     """Softmax of scores ``(E,)`` over each row's kept entries; the others, and rows without any, get 0."""
     if chosen_backend(score) == "triton" and score.dtype == torch.float32:
-        return kernel_softmax(reference.kept_scores(score, keep), adj)
+        return kernel_shares(reference.kept_scores(score, keep), adj, softmax=True)
     return reference.row_softmax(score, adj, keep)
+
+
+def row_normalize(weight: Tensor, adj: Adjacency) -> Tensor:
+    """Non-negative weights ``(E,)`` over each row's sum; those of a row of zeros stay."""
+    if chosen_backend(weight) == "triton" and weight.dtype == torch.float32:
+        return kernel_shares(weight, adj, softmax=False)
+    return reference.row_normalize(weight, adj)
 
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:

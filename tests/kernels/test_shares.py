@@ -1,10 +1,10 @@
-"""The softmax over a graph's rows, against torch's on every row by itself."""
+"""Softmax and shares over a graph's rows, against torch on every row by itself."""
 
 import pytest
 import torch
 from torch.func import vmap
 
-from hyperboloid.kernels import Adjacency, row_softmax
+from hyperboloid.kernels import Adjacency, row_normalize, row_softmax
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -33,6 +33,23 @@ def test_values_and_gradients_of_many_models(dtype, scale):
     torch.testing.assert_close(row_softmax(score[1], adj, keep), exact[1])
     grad = torch.randn(3, 110, dtype=dtype)
     torch.testing.assert_close(*(torch.autograd.grad(out, score, grad)[0] for out in (found, exact)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_shares_of_weights_and_their_gradients(dtype):
+    """One row is empty, one has no weight, one is much longer than the others."""
+    torch.manual_seed(0)
+    target = torch.cat([torch.randint(8, (40,)), torch.full((70,), 3)])
+    adj = Adjacency.from_edges(torch.randint(100, (110,)), target, (100, 9), self_loops=False)
+    weight = (torch.rand(3, 110, dtype=dtype) * (torch.rand(110) < 0.7) * (adj.row != 5)).requires_grad_()
+    found = vmap(lambda w: row_normalize(w, adj))(weight)
+    members = (adj.row == torch.arange(9).unsqueeze(1)).to(dtype)  # (9, 110)
+    total = weight @ members.T
+    exact = weight / torch.where(total > 0, total, 1)[:, adj.row]
+    torch.testing.assert_close(found, exact)
+    torch.testing.assert_close(row_normalize(weight[1], adj), exact[1])
+    grad = torch.randn(3, 110, dtype=dtype)
+    torch.testing.assert_close(*(torch.autograd.grad(out, weight, grad)[0] for out in (found, exact)))
 
 
 def test_very_large_scores():

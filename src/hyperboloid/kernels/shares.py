@@ -1,0 +1,45 @@
+"""Shares in the rows of a graph, of weights or of exponentials, for float32 on a GPU, of one model or of many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from .adjacency import Adjacency
+from .fused import with_models
+
+
+class _Shares(torch.autograd.Function):
+    """Of values ``(M, E)`` of a graph's entries."""
+
+    @staticmethod
+    def forward(values: Tensor, adj: Adjacency, softmax: bool) -> tuple[Tensor]:
+        from .gpu_shares import shares
+
+        return (shares(values, adj, softmax),)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        values, ctx.adj, ctx.softmax = inputs
+        ctx.save_for_backward(output[0] if ctx.softmax else values)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        from .gpu_shares import shares_gradient
+
+        (known,) = ctx.saved_tensors
+        return shares_gradient(grad, known, ctx.adj, ctx.softmax), None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return with_models(_Shares.apply, 1, info, in_dims, args)
+
+
+def kernel_shares(values: Tensor, adj: Adjacency, *, softmax: bool) -> Tensor:
+    """See :func:`hyperboloid.kernels.row_softmax`, or :func:`hyperboloid.kernels.row_normalize`."""
+    out: Tensor = _Shares.apply(values.unsqueeze(0), adj, softmax)[0]
+    return out.squeeze(0)
