@@ -19,9 +19,9 @@ from .adjacency import Index, Side
 
 #: Most entries, or neighbours of a node, that a program takes at a time, and room for all their coordinates; measured.
 TAKEN, ENTRY_ROOM, PIECE_ROOM = 32, 2048, 512
-#: Programs of all models, and at least of each, that look whether something must be computed again; mostly there is
-#: nothing.
-REFINING, REFINING_EACH = 8192, 64
+#: How many rows, columns or entries a program looks at, whether something must be computed again, and least and most
+#: programs of a model: mostly there is nothing, and the fewer look the better.
+LOOKED_AT, FEWEST, MOST = 32, 64, 512
 
 
 def _block(d: int) -> int:
@@ -152,7 +152,7 @@ class _Call:
         """Run a kernel of `gpu_refine.py`, whose programs take so many rows, columns or entries in turn."""
         tile = _tile(max(constants.get("BLOCK_A", 1), constants.get("BLOCK_D", 1)), TAKEN, PIECE_ROOM)
         if count and self.entries:
-            programs = min(count, max(REFINING_EACH, REFINING // self.models))
+            programs = min(count, max(FEWEST, min(MOST, count // LOOKED_AT)))
             kernel[(programs, self.models)](*args, BLOCK_E=tile, **constants)
 
     def by_hubs(self, kernel: Any, side: Side, *args: Any, **constants: Any) -> None:
@@ -189,12 +189,12 @@ def aggregate(
     # a score is never above 0, and that of the node itself is 0
     shift = any(call.kind.values()) or (key is not None and not (index.looped and query is None))
     call.by_pieces(
-        kernels.centroids, side, call.u, points, score, *call.given, space, state, *parts, *call.sizes, side.in_hubs,
-        *call.steps, ATTENTION=key is not None, SHIFT=shift, **call.kind, **widths,
+        kernels.centroids, side, call.u, points, call.beta, score, *call.given, out, space, state, flags, *parts,
+        *call.sizes, side.in_hubs, *call.steps,
+        ATTENTION=key is not None, SHIFT=shift, **call.kind, **widths,
     )  # fmt: skip
-    merged = (space, state, call.num_rows, side.in_hubs)
-    call.by_hubs(kernels.merge_centroids, side, *parts, side.hubs, *merged, **_without_index(widths))
-    _over_rows(kernels.finish_centroids, space, call.beta, space, state, call.beta, out, flags, num_warps=1)
+    merged = (out, space, state, flags, call.num_rows, side.in_hubs)
+    call.by_hubs(kernels.merge_centroids, side, *parts, side.hubs, call.beta, *merged, **_without_index(widths))
     call.refine(
         refine.refine_centroids, call.num_rows, call.u, points, call.beta, score, *call.given, side.ptr, side.other,
         out, space, state, flags, *call.sizes, *call.steps, ATTENTION=key is not None, **call.kind, **widths,
@@ -229,20 +229,18 @@ def aggregate_backward(
     )  # fmt: skip
 
     side, grad_u = index.columns, torch.empty_like(call.u)
-    pulled, parts = call.wide(call.cols, call.d), (call.wide(side.in_hubs, call.d), call.wide(side.in_hubs, 2))
+    parts = call.wide(side.in_hubs, call.d), call.wide(side.in_hubs)
     call.by_pieces(
-        backward.pull_points, side, q, to_gap, pair, index.entry, pulled, by_column, *parts, *call.sizes, side.in_hubs,
-        **widths,
+        backward.pull_points, side, call.u, points, call.beta, q, to_gap, pair, index.entry,
+        grad_u, by_column, *parts, *call.sizes, side.in_hubs, **widths,
     )  # fmt: skip
-    merged = (pulled, by_column, call.cols, side.in_hubs)
-    call.by_hubs(backward.merge_sums, side, *parts, side.hubs, *merged, **_without_index(widths))
-    summed = (call.u, points, call.beta, pulled, by_column, grad_u)
-    _over_rows(backward.finish_points, call.u, call.beta, *summed, num_warps=1)
+    results = (call.u, points, call.beta, grad_u, by_column, call.cols, side.in_hubs)
+    call.by_hubs(backward.merge_points, side, *parts, side.hubs, *results, **_without_index(widths))
     call.refine(
         refine.refine_points, call.cols, call.u, points, call.beta, q, to_gap, space, state, pair, side.ptr,
         side.other, index.entry, grad_u, by_column, flags, *call.sizes, **widths,
     )  # fmt: skip
-    del q, pulled  # most of the memory that this takes, before there is more
+    del q  # half of the memory that this takes, before there is more
 
     grad_query, grad_key = u.new_empty(0), u.new_empty(0)
     if key is not None:
@@ -279,14 +277,12 @@ def _pull_features(
     by_node: Tensor, *, add: bool = False,
 ) -> None:  # fmt: skip
     """Gradient in the attention features of rows, columns, or nodes that are both; ``add`` to what is there."""
-    side, num, a = call.index.columns if role == "column" else call.index.rows, mine[0].size(1), mine[0].size(-1)
-    widths = call.widths("A", a)
-    sums, parts = ((call.wide(count, a), call.wide(count, 2)) for count in (num, side.in_hubs))
+    side, a = call.index.columns if role == "column" else call.index.rows, mine[0].size(-1)
+    widths, kind = call.widths("A", a), {"ROLE": role, "ADD": add}
+    parts = call.wide(side.in_hubs, a), call.wide(side.in_hubs, 2)
     call.by_pieces(
-        backward.pull_features, side, *others, pair, call.index.entry, *sums, *parts, num, others[0].size(1),
-        call.entries, side.in_hubs, ROLE=role, **widths,
+        backward.pull_features, side, *mine, *others, call.beta, pair, call.index.entry,
+        grad, by_node, *parts, mine[0].size(1), others[0].size(1), call.entries, side.in_hubs, **kind, **widths,
     )  # fmt: skip
-    wide = {"D": a, "BLOCK_D": _block(a)}
-    call.by_hubs(backward.merge_sums, side, *parts, side.hubs, *sums, num, side.in_hubs, **wide)
-    summed = (*mine, call.beta, *sums, grad, by_node)
-    _over_rows(backward.finish_features, mine[0], call.beta, *summed, ROLE=role, ADD=add, num_warps=1)
+    results = (*mine, call.beta, grad, by_node, mine[0].size(1), side.in_hubs)
+    call.by_hubs(backward.merge_features, side, *parts, side.hubs, *results, **kind, **_without_index(widths))

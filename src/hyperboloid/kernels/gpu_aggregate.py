@@ -15,9 +15,7 @@ numbers. Names are those of `geometry/centroid.py`; √β is left out of s⃗ an
 
 What is per entry is done by entries, evenly; what is a sum is done by pieces of rows or columns
 (:class:`hyperboloid.kernels.adjacency.Side`): where one is in several pieces, they leave partial sums that a second
-kernel merges. What is made of a row's sums is done by a third one, a thread for each row: a program that takes one long
-row would do it with all its threads, and it takes longer than the sums. Nothing is written per entry but numbers, and
-nothing is added atomically: results are always the same.
+kernel merges. Nothing is written per entry but numbers, and nothing is added atomically: results are always the same.
 
 Numbers of the nodes lie side by side, so that a neighbour costs one access to memory for all of them: ``(T, s)`` of an
 attention feature, ``(t, sinh r, e^−r, n)`` of a point. Widths are compiled in: masks vanish where they are powers of 2.
@@ -65,22 +63,13 @@ def cancels(score, times, beta):
 
 
 @triton.jit
-def by_thread(sums, room_ptr, there):
-    """Numbers of rows by way of memory, so that each thread has rows of its own.
-
-    Else all the threads of a row would do the same with the row's sum. What stood there was read before.
-    """
-    tl.debug_barrier()
-    tl.store(room_ptr, sums, there)
-    tl.debug_barrier()
-    return tl.load(room_ptr, there, 0.0)
-
-
-@triton.jit
 def radii(u_ptr, inside, beta_ptr, room_ptr, there):
     """n = ‖u‖, √β, sinh r and sinh r/n of rows; each has room for one number."""
     u = tl.load(u_ptr, inside, 0.0).to(tl.float64)
-    n = tl.sqrt(by_thread(tl.sum(u * u, 1), room_ptr, there))
+    tl.store(room_ptr, tl.sum(u * u, 1), there)
+    # read back, each thread has rows of its own; else all the threads of a row would compute the same sinh
+    tl.debug_barrier()
+    n = tl.sqrt(tl.load(room_ptr, there, 0.0))
     root = tl.sqrt(tl.load(beta_ptr, there, 1.0).to(tl.float64))
     s = sinh(tl.minimum(n / root, CUT))
     return n, root, s, tl.where(n > TINY, s / tl.maximum(n, TINY), 1 / root)
@@ -144,6 +133,28 @@ def scores(
 
 
 @triton.jit
+def _store_centroids(
+    out_ptr, space_ptr, state_ptr, flag_ptr, row, there, c, space, total, near, top, root, D: tl.constexpr
+):
+    """½ √β log((g + 2S)/g) n of rows, and what the gradient needs: s⃗ and (S, g, top); an empty row has weights e^0.
+
+    Where too little is left of g it has a minus, and the model's second flag is raised.
+    """
+    size = tl.sqrt(tl.sum(space * space, 1))
+    gap = near + tl.maximum(total - size, 0.0)
+    tight = gap < TIGHT * total
+    tl.store(flag_ptr + 1, 1, tl.max((there & tight).to(tl.int32), 0) > 0)
+    gap = tl.where(gap > 0, gap, 1.0)
+    half = _quick_log1p(2 * size / gap) * 0.5
+    place, inside = row[:, None] * D + c, there[:, None] & (c < D)
+    tl.store(out_ptr + place, (root * half / tl.maximum(size, TINY))[:, None] * space, inside)
+    tl.store(space_ptr + place, space, inside)
+    tl.store(state_ptr + row * 3, size, there)
+    tl.store(state_ptr + row * 3 + 1, tl.where(tight, -gap, gap), there)
+    tl.store(state_ptr + row * 3 + 2, tl.where(top > LOWEST, top, 0.0), there)
+
+
+@triton.jit
 def logarithms(
     score_ptr, weight_ptr, keep_ptr, e, there, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr, KEEP: tl.constexpr
 ):
@@ -160,28 +171,21 @@ def logarithms(
     return score, weight, tl.where(there, logarithm, LOWEST)
 
 
-@triton.jit
-def _store_sums(space_ptr, state_ptr, row, there, c, space, total, near, top, D: tl.constexpr):
-    """Keep the sums of rows or pieces."""
-    tl.store(space_ptr + row[:, None] * D + c, space, there[:, None] & (c < D))
-    tl.store(state_ptr + row * 3, total, there)
-    tl.store(state_ptr + row * 3 + 1, near, there)
-    tl.store(state_ptr + row * 3 + 2, top, there)
-
-
 @triton.jit(do_not_specialize=["rows", "cols", "entries", "in_hubs", "pieces"])
 def centroids(
-    u_ptr, point_ptr, score_ptr, weight_ptr, keep_ptr, space_ptr, state_ptr, part_ptr, part_state_ptr,
+    u_ptr, point_ptr, beta_ptr, score_ptr, weight_ptr, keep_ptr,
+    out_ptr, space_ptr, state_ptr, flag_ptr, part_ptr, part_state_ptr,
     rows, cols, entries, in_hubs, weight_step, keep_step, piece_ptr, col_ptr, pieces,
     INDEX: tl.constexpr, D: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr, KEEP: tl.constexpr,
     SHIFT: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """s⃗, Σ w sinh r, Σ w e^−r and ``top`` of rows; of pieces of long rows the partial sums.
+    """Centroids of rows; of pieces of long rows the partial sums.
 
     ``top`` is the largest logarithm of a weight: weights are those of the softmax up to a common factor, which the
     centroid does not mind. Without SHIFT it is known to be 0.
     """
     m, piece, i, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
+    root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
     u_ptr += m * cols * D
     point_ptr += m * cols * 4
     score_ptr += m * entries
@@ -214,15 +218,22 @@ def centroids(
         nears += w * tl.load(point_ptr + 4 * j + 2, there, 0.0)
     total, near = tl.sum(totals, 1), tl.sum(nears, 1)
     in_hub, slot = own & (piece < in_hubs), m * in_hubs + piece
-    _store_sums(part_ptr, part_state_ptr, slot, in_hub, c, space, total, near, top, D)
-    _store_sums(space_ptr, state_ptr, m * rows + i, own & (piece >= in_hubs), c, space, total, near, top, D)
+    tl.store(part_ptr + slot[:, None] * D + c, space, in_hub[:, None] & (c < D))
+    tl.store(part_state_ptr + slot * 3, total, in_hub)
+    tl.store(part_state_ptr + slot * 3 + 1, near, in_hub)
+    tl.store(part_state_ptr + slot * 3 + 2, top, in_hub)
+    _store_centroids(
+        out_ptr, space_ptr, state_ptr, flag_ptr + 2 * m, m * rows + i, own & (piece >= in_hubs), c, space, total, near,
+        top, root, D,
+    )  # fmt: skip
 
 
 @triton.jit(do_not_specialize=["rows", "in_hubs"])
 def merge_centroids(
-    part_ptr, part_state_ptr, hub_ptr, space_ptr, state_ptr, rows, in_hubs, D: tl.constexpr, BLOCK_D: tl.constexpr
-):
-    """The same for a row in several pieces."""
+    part_ptr, part_state_ptr, hub_ptr, beta_ptr, out_ptr, space_ptr, state_ptr, flag_ptr, rows, in_hubs,
+    D: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Centroid of a row in several pieces."""
     hub, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
     c = tl.arange(0, BLOCK_D)
     space = tl.zeros([BLOCK_D], tl.float64)
@@ -239,30 +250,8 @@ def merge_centroids(
         top = new_top
     one = tl.arange(0, 1)
     row = m * rows + tl.load(hub_ptr + 3 * hub + one).to(tl.int64)
-    _store_sums(space_ptr, state_ptr, row, one == 0, c, space[None, :], total + one, near + one, top + one, D)
-
-
-@triton.jit(do_not_specialize=["rows", "per_beta"])
-def finish_centroids(
-    space_ptr, state_ptr, beta_ptr, out_ptr, flag_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr
-):
-    """½ √β log((g + 2S)/g) n of rows ``(R, d)``, and as their state (S, g, top); an empty row has weights e^0.
-
-    Where too little is left of g it has a minus, and the model's second flag is raised.
-    """
-    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
-    space = tl.load(space_ptr + place, inside, 0.0)
-    state_ptr += row.to(tl.int64) * 3
-    total, near = tl.load(state_ptr, there, 0.0), tl.load(state_ptr + 1, there, 0.0)
-    top = tl.load(state_ptr + 2, there, 0.0)
-    size = tl.sqrt(by_thread(tl.sum(space * space, 1), state_ptr, there))
-    gap = near + tl.maximum(total - size, 0.0)
-    tight = gap < TIGHT * total
-    tl.store(flag_ptr + 2 * (row // per_beta) + 1, 1, there & tight)
-    gap = tl.where(gap > 0, gap, 1.0)
-    half = _quick_log1p(2 * size / gap) * 0.5
-    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    tl.store(out_ptr + place, (root * half / tl.maximum(size, TINY))[:, None] * space, inside)
-    tl.store(state_ptr, size, there)
-    tl.store(state_ptr + 1, tl.where(tight, -gap, gap), there)
-    tl.store(state_ptr + 2, tl.where(top > LOWEST, top, 0.0), there)
+    root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
+    _store_centroids(
+        out_ptr, space_ptr, state_ptr, flag_ptr + 2 * m, row, one == 0, c, space[None, :], total + one, near + one,
+        top + one, root, D,
+    )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_aggregate import LOWEST, by_thread, logarithms, vectors
+from .gpu_aggregate import LOWEST, logarithms, vectors
 from .gpu_math import CUT, TINY, block_of_rows, hold, log1p, some_pieces
 
 
@@ -80,45 +80,55 @@ def entry_gradients(
 
 
 @triton.jit
-def _store_sums(space_ptr, state_ptr, node, there, c, space, first, second, D: tl.constexpr):
-    """Keep the sums of nodes or pieces: a vector, and two numbers."""
-    tl.store(space_ptr + node[:, None] * D + c, space, there[:, None] & (c < D))
-    tl.store(state_ptr + node * 2, first, there)
-    tl.store(state_ptr + node * 2 + 1, second, there)
+def _features(x_ptr, polar_ptr, node, there, f, A: tl.constexpr):
+    """Attention features ``(R, A)``, T and s of nodes: read before their sums are taken, for memory is slow."""
+    x = vectors(x_ptr, node, there, f, A)
+    return x, tl.load(polar_ptr + 2 * node, there, 0.0), tl.load(polar_ptr + 2 * node + 1, there, 0.0)
 
 
-@triton.jit(do_not_specialize=["num", "in_hubs"])
-def merge_sums(
-    part_ptr, part_state_ptr, hub_ptr, space_ptr, state_ptr, num, in_hubs, D: tl.constexpr, BLOCK_D: tl.constexpr
-):
-    """The sums of a row or column in several pieces."""
-    hub, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
-    c = tl.arange(0, BLOCK_D)
-    space = tl.zeros([BLOCK_D], tl.float64)
-    first, second = tl.zeros([], tl.float64), tl.zeros([], tl.float64)
-    for piece in range(tl.load(hub_ptr + 3 * hub + 1), tl.load(hub_ptr + 3 * hub + 2)):
-        slot = m * in_hubs + piece
-        space += tl.load(part_ptr + slot * D + c, c < D, 0.0)
-        first += tl.load(part_state_ptr + slot * 2)
-        second += tl.load(part_state_ptr + slot * 2 + 1)
-    one = tl.arange(0, 1)
-    node = m * num + tl.load(hub_ptr + 3 * hub + one).to(tl.int64)
-    _store_sums(space_ptr, state_ptr, node, one == 0, c, space[None, :], first + one, second + one, D)
+@triton.jit
+def _store_features(
+    grad_ptr, beta_share_ptr, x, time, stretch, node, there, f, space, timed, scaled, beta,
+    A: tl.constexpr, ROLE: tl.constexpr, ADD: tl.constexpr,
+):  # fmt: skip
+    """Gradients of Σ scale·d_L² in attention features x, from Σ scale·s y and Σ scale·T; their shares of that in β.
+
+    d_L² is homogeneous in (x, y, √β), so 2β ∂d²/∂β = 2d² − x·∂d²/∂x − y·∂d²/∂y; the rows take 2 Σ scale·d², a node that
+    is row and column at once has met every entry twice.
+    """
+    length = tl.sqrt(tl.sum(x * x, 1))
+    inverse = 1 / tl.maximum(length, TINY)
+    along = tl.sum(space * x, 1) * inverse
+    sine = stretch * length  # √β sinh r
+    radial = 2 / tl.sqrt(beta) * (sine * timed - time * along)
+    grad = ((radial + 2 * stretch * along) * inverse)[:, None] * x - (2 * stretch)[:, None] * space
+    share, twice = -radial * length, 4 * (time * timed - sine * along)
+    if ROLE == "row":
+        share += twice - 4 * beta * scaled
+    if ROLE == "both":
+        share += twice * 0.5 - 2 * beta * scaled
+    tl.store(beta_share_ptr + 2 * node + 1, share, there)
+    if ADD:
+        grad += vectors(grad_ptr, node, there, f, A)
+    tl.store(grad_ptr + node[:, None] * A + f, hold(grad), there[:, None] & (f < A))
 
 
 @triton.jit(do_not_specialize=["num", "others", "entries", "in_hubs", "pieces"])
 def pull_features(
-    y_ptr, other_polar_ptr, pair_ptr, entry_ptr, space_ptr, state_ptr, part_ptr, part_state_ptr,
-    num, others, entries, in_hubs, piece_ptr, other_ptr, pieces,
-    INDEX: tl.constexpr, A: tl.constexpr, ROLE: tl.constexpr,
+    x_ptr, polar_ptr, y_ptr, other_polar_ptr, beta_ptr, pair_ptr, entry_ptr,
+    grad_ptr, beta_share_ptr, part_ptr, part_state_ptr, num, others, entries, in_hubs, piece_ptr, other_ptr, pieces,
+    INDEX: tl.constexpr, A: tl.constexpr, ROLE: tl.constexpr, ADD: tl.constexpr,
     BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
-    """Σ scale·s y, Σ scale·T and Σ scale over the entries of rows, columns, or nodes that are both."""
+    """Gradients in the attention features of rows, columns, or nodes that are both, and their shares of that in β."""
     m, piece, i, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
+    node, whole, f = m * num + i, own & (piece >= in_hubs), tl.arange(0, BLOCK_A)
+    x, time, stretch = _features(x_ptr, polar_ptr, node, whole, f, A)
+    beta = tl.load(beta_ptr + m).to(tl.float64)
     y_ptr += m * others * A
     other_polar_ptr += m * others * 2
     pair_ptr += m * entries * 2
-    e, f = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_A)
+    e = tl.arange(0, BLOCK_E)[None, :]
     space = tl.zeros([BLOCK_R, BLOCK_A], tl.float64)
     times, scales = tl.zeros([BLOCK_R, BLOCK_E], tl.float64), tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
     for at in range(0, longest, BLOCK_E):
@@ -136,56 +146,76 @@ def pull_features(
         scales += scale
     timed, scaled = tl.sum(times, 1), tl.sum(scales, 1)
     in_hub, slot = own & (piece < in_hubs), m * in_hubs + piece
-    _store_sums(part_ptr, part_state_ptr, slot, in_hub, f, space, timed, scaled, A)
-    _store_sums(space_ptr, state_ptr, m * num + i, own & (piece >= in_hubs), f, space, timed, scaled, A)
+    tl.store(part_ptr + slot[:, None] * A + f, space, in_hub[:, None] & (f < A))
+    tl.store(part_state_ptr + slot * 2, timed, in_hub)
+    tl.store(part_state_ptr + slot * 2 + 1, scaled, in_hub)
+    _store_features(
+        grad_ptr, beta_share_ptr, x, time, stretch, node, whole, f, space, timed, scaled, beta, A, ROLE, ADD
+    )
 
 
-@triton.jit(do_not_specialize=["rows", "per_beta"])
-def finish_features(
-    x_ptr, polar_ptr, beta_ptr, space_ptr, state_ptr, grad_ptr, beta_share_ptr, rows, per_beta, d,
-    ROLE: tl.constexpr, ADD: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
+@triton.jit(do_not_specialize=["num", "in_hubs"])
+def merge_features(
+    part_ptr, part_state_ptr, hub_ptr, x_ptr, polar_ptr, beta_ptr, grad_ptr, beta_share_ptr, num, in_hubs,
+    A: tl.constexpr, ROLE: tl.constexpr, ADD: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
-    """Gradients of Σ scale·d_L² in attention features ``(R, d)``, and their shares of that in β.
+    """The same for a row or column in several pieces."""
+    hub, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    f = tl.arange(0, BLOCK_A)
+    space = tl.zeros([BLOCK_A], tl.float64)
+    timed, scaled = tl.zeros([], tl.float64), tl.zeros([], tl.float64)
+    for piece in range(tl.load(hub_ptr + 3 * hub + 1), tl.load(hub_ptr + 3 * hub + 2)):
+        slot = m * in_hubs + piece
+        space += tl.load(part_ptr + slot * A + f, f < A, 0.0)
+        timed += tl.load(part_state_ptr + slot * 2)
+        scaled += tl.load(part_state_ptr + slot * 2 + 1)
+    one = tl.arange(0, 1)
+    node = m * num + tl.load(hub_ptr + 3 * hub + one).to(tl.int64)
+    x, time, stretch = _features(x_ptr, polar_ptr, node, one == 0, f, A)
+    beta = tl.load(beta_ptr + m).to(tl.float64)
+    _store_features(
+        grad_ptr, beta_share_ptr, x, time, stretch, node, one == 0, f, space[None, :], timed + one, scaled + one, beta,
+        A, ROLE, ADD,
+    )  # fmt: skip
 
-    d_L² is homogeneous in (x, y, √β), so 2β ∂d²/∂β = 2d² − x·∂d²/∂x − y·∂d²/∂y; the rows take 2 Σ scale·d², a node that
-    is row and column at once has met every entry twice.
-    """
-    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
-    x, space = tl.load(x_ptr + place, inside, 0.0).to(tl.float64), tl.load(space_ptr + place, inside, 0.0)
-    row = row.to(tl.int64)
-    state_ptr += row * 2
-    timed, scaled = tl.load(state_ptr, there, 0.0), tl.load(state_ptr + 1, there, 0.0)
-    length = tl.sqrt(by_thread(tl.sum(x * x, 1), state_ptr, there))
+
+@triton.jit
+def _points(u_ptr, point_ptr, column, there, c, D: tl.constexpr):
+    """Points ``(R, D)``, sinh r/n, sinh r and n of columns: read before their sums are taken."""
+    u, point_ptr = vectors(u_ptr, column, there, c, D), point_ptr + 4 * column
+    stretch, s = tl.load(point_ptr, there, 0.0), tl.load(point_ptr + 1, there, 0.0)
+    return u, stretch, s, tl.load(point_ptr + 3, there, 0.0)
+
+
+@triton.jit
+def _store_points(
+    grad_ptr, beta_share_ptr, u, stretch, s, length, column, there, c, pulled, weight, root, D: tl.constexpr
+):
+    """Gradients in points, and their shares of that in β, from Σ w q and Σ w ∂L/∂g."""
     inverse = 1 / tl.maximum(length, TINY)
-    along = by_thread(tl.sum(space * x, 1), state_ptr + 1, there) * inverse
-    time, stretch = tl.load(polar_ptr + 2 * row, there, 0.0), tl.load(polar_ptr + 2 * row + 1, there, 0.0)
-    beta = tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64)
-    sine = stretch * length  # √β sinh r
-    radial = 2 / tl.sqrt(beta) * (sine * timed - time * along)
-    grad = ((radial + 2 * stretch * along) * inverse)[:, None] * x - (2 * stretch)[:, None] * space
-    share, twice = -radial * length, 4 * (time * timed - sine * along)
-    if ROLE == "row":
-        share += twice - 4 * beta * scaled
-    if ROLE == "both":
-        share += twice * 0.5 - 2 * beta * scaled
-    tl.store(beta_share_ptr + 2 * row + 1, share, there)
-    if ADD:
-        grad += tl.load(grad_ptr + place, inside, 0.0).to(tl.float64)
-    tl.store(grad_ptr + place, hold(grad), inside)
+    along = tl.sum(pulled * u, 1) * inverse
+    to_r = along * tl.sqrt(1 + s * s) + weight * s
+    grad = ((to_r / root - stretch * along) * inverse)[:, None] * u + stretch[:, None] * pulled
+    tl.store(grad_ptr + column[:, None] * D + c, hold(grad), there[:, None] & (c < D))
+    tl.store(beta_share_ptr + column * 2, -to_r * tl.minimum(length / root, CUT), there)
+    tl.store(beta_share_ptr + column * 2 + 1, 0.0, there)  # for attention features, if there are any
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "entries", "in_hubs", "pieces"])
 def pull_points(
-    q_ptr, to_gap_ptr, pair_ptr, entry_ptr, space_ptr, state_ptr, part_ptr, part_state_ptr,
-    rows, cols, entries, in_hubs, piece_ptr, row_ptr, pieces,
+    u_ptr, point_ptr, beta_ptr, q_ptr, to_gap_ptr, pair_ptr, entry_ptr,
+    grad_ptr, beta_share_ptr, part_ptr, part_state_ptr, rows, cols, entries, in_hubs, piece_ptr, row_ptr, pieces,
     INDEX: tl.constexpr, D: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Σ w q and Σ w ∂L/∂g over the entries of columns."""
+    """Gradients in the points of columns, and their shares of that in β."""
     m, piece, j, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
+    column, whole, c = m * cols + j, own & (piece >= in_hubs), tl.arange(0, BLOCK_D)
+    u, stretch, s, length = _points(u_ptr, point_ptr, column, whole, c, D)
+    root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
     q_ptr += m * rows * D
     to_gap_ptr += m * rows
     pair_ptr += m * entries * 2
-    e, c = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_D)
+    e = tl.arange(0, BLOCK_E)[None, :]
     pulled = tl.zeros([BLOCK_R, BLOCK_D], tl.float64)
     weights = tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
     for at in range(0, longest, BLOCK_E):
@@ -199,34 +229,31 @@ def pull_points(
         weights += w * tl.load(to_gap_ptr + i, there, 0.0)
     weight = tl.sum(weights, 1)
     in_hub, slot = own & (piece < in_hubs), m * in_hubs + piece
-    _store_sums(part_ptr, part_state_ptr, slot, in_hub, c, pulled, weight, 0.0, D)
-    _store_sums(space_ptr, state_ptr, m * cols + j, own & (piece >= in_hubs), c, pulled, weight, 0.0, D)
+    tl.store(part_ptr + slot[:, None] * D + c, pulled, in_hub[:, None] & (c < D))
+    tl.store(part_state_ptr + slot, weight, in_hub)
+    _store_points(grad_ptr, beta_share_ptr, u, stretch, s, length, column, whole, c, pulled, weight, root, D)
 
 
-@triton.jit(do_not_specialize=["rows", "per_beta"])
-def finish_points(
-    u_ptr, point_ptr, beta_ptr, pulled_ptr, state_ptr, grad_ptr, rows, per_beta, d,
-    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
+@triton.jit(do_not_specialize=["cols", "in_hubs"])
+def merge_points(
+    part_ptr, part_state_ptr, hub_ptr, u_ptr, point_ptr, beta_ptr, grad_ptr, beta_share_ptr, cols, in_hubs,
+    D: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Gradients in points ``(R, d)``, and their shares of that in β, from their sums.
-
-    The shares take the place of Σ w ∂L/∂g; behind them there is room for those of attention features.
-    """
-    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
-    u, pulled = tl.load(u_ptr + place, inside, 0.0).to(tl.float64), tl.load(pulled_ptr + place, inside, 0.0)
-    row = row.to(tl.int64)
-    state_ptr += row * 2
-    point_ptr += row * 4
-    stretch, s = tl.load(point_ptr, there, 0.0), tl.load(point_ptr + 1, there, 0.0)
-    length = tl.load(point_ptr + 3, there, 0.0)
-    inverse = 1 / tl.maximum(length, TINY)
-    along = by_thread(tl.sum(pulled * u, 1), state_ptr + 1, there) * inverse
-    to_r = along * tl.sqrt(1 + s * s) + tl.load(state_ptr, there, 0.0) * s
-    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    grad = ((to_r / root - stretch * along) * inverse)[:, None] * u + stretch[:, None] * pulled
-    tl.store(grad_ptr + place, hold(grad), inside)
-    tl.store(state_ptr, -to_r * tl.minimum(length / root, CUT), there)
-    tl.store(state_ptr + 1, 0.0, there)
+    """The same for a column in several pieces."""
+    hub, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
+    c = tl.arange(0, BLOCK_D)
+    pulled, weight = tl.zeros([BLOCK_D], tl.float64), tl.zeros([], tl.float64)
+    for piece in range(tl.load(hub_ptr + 3 * hub + 1), tl.load(hub_ptr + 3 * hub + 2)):
+        slot = m * in_hubs + piece
+        pulled += tl.load(part_ptr + slot * D + c, c < D, 0.0)
+        weight += tl.load(part_state_ptr + slot)
+    one = tl.arange(0, 1)
+    column = m * cols + tl.load(hub_ptr + 3 * hub + one).to(tl.int64)
+    u, stretch, s, length = _points(u_ptr, point_ptr, column, one == 0, c, D)
+    root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
+    _store_points(
+        grad_ptr, beta_share_ptr, u, stretch, s, length, column, one == 0, c, pulled[None, :], weight + one, root, D
+    )
 
 
 @triton.jit
