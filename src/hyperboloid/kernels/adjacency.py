@@ -67,6 +67,7 @@ class Index(NamedTuple):
         rows, columns: its two sides.
         entry: ``(E,)`` the place of each column's entries among the rows'.
         target: ``(E,)`` the row of each of the rows' entries.
+        upper: ``(U,)`` the entries (i, j) with i ≤ j, where each (j, i) is the ``entry`` of (i, j); else empty.
         symmetric: whether every entry (i, j) has its (j, i): rows and columns are then the same lists.
         looped: whether every row has its own node among its columns.
     """
@@ -75,6 +76,7 @@ class Index(NamedTuple):
     columns: Side
     entry: Tensor
     target: Tensor
+    upper: Tensor
     symmetric: bool
     looped: bool
 
@@ -172,12 +174,15 @@ class Adjacency:
         largest = max(self.num_rows, self.num_cols, self.col.numel())
         kind = torch.int32 if largest < 2**31 else torch.int64
         square = self.num_rows == self.num_cols
+        symmetric = square and torch.equal(self.rowptr, colptr) and torch.equal(self.col, row)
+        upper = (self.row <= self.col).nonzero().squeeze(1) if symmetric else entry.new_empty(0)
         return Index(
             Side.cut(self.rowptr, self.col, kind, self.longest),
             Side.cut(colptr, row, kind, self.longest),
             entry.to(kind),
             self.row.to(kind),
-            symmetric=square and torch.equal(self.rowptr, colptr) and torch.equal(self.col, row),
+            upper.to(kind),
+            symmetric=symmetric,
             looped=square and self._is_looped(),
         )
 

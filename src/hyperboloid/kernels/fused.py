@@ -18,13 +18,13 @@ from .adjacency import Adjacency, Index, Side
 
 
 def _flat(index: Index) -> list[Tensor]:
-    return [*index.rows, *index.columns, index.entry, index.target]
+    return [*index.rows, *index.columns, index.entry, index.target, index.upper]
 
 
 def _unflat(tensors: list[Tensor], symmetric: bool, looped: bool) -> Index:
     half = len(Side._fields)
-    entry, target = tensors[2 * half :]
-    return Index(Side(*tensors[:half]), Side(*tensors[half : 2 * half]), entry, target, symmetric, looped)
+    entry, target, upper = tensors[2 * half :]
+    return Index(Side(*tensors[:half]), Side(*tensors[half : 2 * half]), entry, target, upper, symmetric, looped)
 
 
 def _backend(t: Tensor) -> Any:

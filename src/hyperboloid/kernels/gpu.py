@@ -138,11 +138,11 @@ class _Call:
         largest = width * max(self.num_rows, self.cols)
         return {name: width, f"BLOCK_{name}": _block(width), "INDEX": tl.int32 if largest < 2**31 else tl.int64}
 
-    def by_entries(self, kernel: Any, *args: Any, **constants: Any) -> None:
-        """Run a kernel over all entries, evenly."""
+    def by_entries(self, kernel: Any, count: int, *args: Any, **constants: Any) -> None:
+        """Run a kernel over so many entries, evenly."""
         tile = _tile(max(constants.get("BLOCK_A", 1), constants.get("BLOCK_D", 1)), TAKEN, ENTRY_ROOM)
-        if self.entries:
-            kernel[(-(-self.entries // tile), self.models)](*args, BLOCK_E=tile, **constants, num_warps=1)
+        if count:
+            kernel[(-(-count // tile), self.models)](*args, BLOCK_E=tile, **constants, num_warps=1)
 
     def by_pieces(self, kernel: Any, side: Side, *args: Any, **constants: Any) -> None:
         """Run a kernel over the pieces of rows or columns."""
@@ -179,7 +179,9 @@ def aggregate(
             rows = query, query_polar = query, _polar(query, call.beta, flags, 2)
         given = (*rows, key, key_polar, call.beta, index.target, index.rows.other, score, flags, *call.sizes, cap)
         known = {"SHARED": query is None, **call.widths("A", key.size(-1))}
-        call.by_entries(kernels.scores, *given, **known)
+        half = query is None and index.symmetric
+        count = index.upper.size(0) if half else call.entries
+        call.by_entries(kernels.scores, count, *given, index.upper, index.entry, count, HALF=half, **known)
         call.refine(refine.refine_scores, call.entries, *given, **known)
 
     side, widths = index.rows, call.widths("D", call.d)
@@ -218,7 +220,7 @@ def aggregate_backward(
     known = {"ATTENTION": key is not None, "GRAD_WEIGHT": to_weight, "SHARED": query is None, **call.kind}
     if key is not None or any(call.kind.values()):  # else all weights are 1, and nothing more is asked of them
         call.by_entries(
-            backward.entry_gradients, call.u, points, q, to_gap, state, score, *call.given, index.target,
+            backward.entry_gradients, call.entries, call.u, points, q, to_gap, state, score, *call.given, index.target,
             index.rows.other, pair, grad_weight, *call.sizes, *call.steps, cap, **known, **widths,
         )  # fmt: skip
     else:

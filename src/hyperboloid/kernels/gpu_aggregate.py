@@ -101,20 +101,23 @@ def polar(
         tl.store(out_ptr + 1, root * stretch, there)
 
 
-@triton.jit(do_not_specialize=["rows", "cols", "entries"])
+@triton.jit(do_not_specialize=["rows", "cols", "entries", "count"])
 def scores(
     query_ptr, query_polar_ptr, key_ptr, key_polar_ptr, beta_ptr, row_ptr, col_ptr, score_ptr, flag_ptr, rows, cols,
-    entries, cap,
-    INDEX: tl.constexpr, A: tl.constexpr, SHARED: tl.constexpr,
+    entries, cap, upper_ptr, entry_ptr, count,
+    INDEX: tl.constexpr, A: tl.constexpr, SHARED: tl.constexpr, HALF: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
     """−d_L² of some entries, at least −cap; 0 of a node to itself, where rows and columns share their features.
 
-    The model's first flag is raised where too little is left of one.
+    With HALF those of the upper half are computed, and are the same for the others. The model's first flag is raised
+    where too little is left of one.
     """
     m = tl.program_id(1).to(tl.int64)
     e, f = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_A)
-    there = e < entries
+    there = e < count
+    if HALF:
+        e = tl.load(upper_ptr + e, there, 0).to(tl.int64)
     i, j = tl.load(row_ptr + e, there, 0).to(INDEX), tl.load(col_ptr + e, there, 0).to(INDEX)
     x = vectors(query_ptr + m * rows * A, i, there, f, A)
     y = vectors(key_ptr + m * cols * A, j, there, f, A)
@@ -129,7 +132,11 @@ def scores(
         score = tl.where(i == j, 0.0, score)  # far out it would be rounding
         close &= i != j
     tl.store(flag_ptr + 2 * m, 1, tl.max(close.to(tl.int32), 0) > 0)
-    tl.store(score_ptr + m * entries + e, tl.maximum(tl.minimum(score, 0.0), -cap), there)
+    score = tl.maximum(tl.minimum(score, 0.0), -cap)
+    score_ptr += m * entries
+    tl.store(score_ptr + e, score, there)
+    if HALF:
+        tl.store(score_ptr + tl.load(entry_ptr + e, there, 0), score, there)
 
 
 @triton.jit
