@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor, nn
 
 from hyperboloid.errors import InputError
@@ -86,7 +87,8 @@ class HyperbolicConv(nn.Module):
             beta: scalar.
             keep: which entries dropout keeps ``(E,)``; None for all.
         """
-        ones = u.new_ones(adj.row.shape)
+        # not u's new_ones: those would be ones for each model of a batch
+        ones = torch.ones(adj.row.shape, dtype=u.dtype, device=u.device)
         return ones if keep is None else ones * keep
 
     def aggregate(self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
