@@ -94,11 +94,14 @@ class GATLayer(FlatConv):
             score = (own @ target).index_select(0, adj.row) + (own @ source).index_select(0, adj.col)
             wide = score.to(torch.promote_types(score.dtype, torch.float32))  # a hub has too many for half precision
             found.append(row_softmax(F.leaky_relu(wide, SLOPE), adj))
-        return dropout(torch.stack(found).to(u.dtype), self.att_dropout, self.training)
+        alpha = torch.stack(found) if self.heads > 1 else found[0].unsqueeze(0)  # one need not be copied
+        return dropout(alpha.to(u.dtype), self.att_dropout, self.training)
 
     def _attended(self, u: Tensor, adj: Adjacency, alpha: Tensor) -> Tensor:
         """The heads' sums over neighbours, side by side or averaged."""
         sums = [weighted_sum(own, adj, a) for own, a in zip(u.chunk(self.heads, 1), alpha, strict=True)]
+        if self.heads == 1:
+            return sums[0]
         return torch.cat(sums, 1) if self.concat else torch.stack(sums).mean(0)
 
     def reset_parameters(self) -> None:
