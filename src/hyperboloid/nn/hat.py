@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from hyperboloid.geometry import Lorentz
-from hyperboloid.kernels import Adjacency, pair_sqdist, row_softmax
+from hyperboloid.kernels import Adjacency, pair_sqdist, row_softmax, weighted_sum
 
 from .ball import BallNetwork
 from .conv import HyperbolicConv, check_probabilities
@@ -72,7 +72,17 @@ class HATConv(HyperbolicConv):
 
     def aggregate(self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
         """Mean in the tangent space of the origin, and b."""
-        out = super().aggregate(target, u, adj, beta, weight)
+        return self._shifted(super().aggregate(target, u, adj, beta, weight))
+
+    def attend(
+        self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, keep: Tensor | None, given: Tensor | None
+    ) -> Tensor:
+        """The same by attention, whose weights sum to 1 already unless others are multiplied in."""
+        if given is not None:
+            return super().attend(target, u, adj, beta, keep, given)
+        return self._shifted(weighted_sum(u, adj, self.weights(target, u, adj, beta, keep)))
+
+    def _shifted(self, out: Tensor) -> Tensor:
         return out if self.bias is None else out + self.bias
 
 
