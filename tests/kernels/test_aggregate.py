@@ -271,6 +271,14 @@ def test_nothing_is_nan_however_far(radius, directions):
         assert torch.isfinite(t.grad).all()
 
 
+def test_attention_that_is_no_number_shows():
+    adj = Adjacency.from_edges(*torch.tensor([[0, 2], [1, 3]]), (4, 4), self_loops=True)
+    u, key = torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), torch.ones(4, 3)
+    key[0, 0] = torch.nan
+    out = lorentz_aggregate(u, adj, torch.tensor(1.0), attention=(key, key))
+    assert out[[1, 3]].isnan().any(1).tolist() == [True, False]
+
+
 def test_a_hub_with_10000_leaves(backend):
     n, d = 301 if backend == "triton" else 10_001, 8  # its interpreter takes a second for each hundred
     leaves = torch.arange(1, n)

@@ -100,3 +100,20 @@ def test_weighted_sums_of_many_models(n, k, own_weights):
     (to_w,) = torch.autograd.grad(found, ours, grad.cuda())
     for mine, exact in ((found, dense @ w.double()), (to_w, dense.mT @ grad.double())):
         assert (mine.detach().cpu() - exact).norm() <= 1e-5 * exact.norm()
+
+
+def test_what_is_no_number_shows():
+    """Where the compiled minimum of a number and none would be the number; the interpreter's is none."""
+    u = torch.randn(4, 3, device="cuda")
+    u[0, 0] = torch.nan
+    adj = Adjacency.from_edges(*torch.tensor([[0, 2], [1, 3]], device="cuda"), (4, 4), self_loops=True)
+    beta = torch.tensor(1.0, device="cuda")
+    pairs = torch.tensor([[0, 2], [1, 3]], device="cuda")
+    found = [
+        pair_sqdist(u, pairs, beta),
+        pair_sqdist(u, pairs, beta, lorentz=True),
+        Lorentz(beta).normal.dist(u[::2], u[1::2]),
+        lorentz_aggregate(u.nan_to_num(), adj, beta, attention=(u, u))[[1, 3]].sum(-1),
+    ]
+    for values in found:
+        assert values.isnan().tolist() == [True, False]

@@ -76,6 +76,14 @@ def test_far_beyond_float32_squares_are_cut_off(fast):
     assert intrinsic.item() == pytest.approx(120**2)
 
 
+@pytest.mark.parametrize("lorentz", [True, False])
+def test_tiny_vectors(lorentz, fast):
+    """One over their length is no float32."""
+    z = torch.tensor([[1e-40, 2e-40], [0.1, -0.05]])
+    _, (to_z, z_exact), _ = both(z, torch.tensor([[0], [1]]), 1.0, lorentz, fast)
+    torch.testing.assert_close(to_z.double(), z_exact, rtol=2e-6, atol=1e-30)
+
+
 def models(count):
     """Three models with their own nodes, pairs and β."""
     generator = torch.Generator().manual_seed(0)

@@ -52,6 +52,13 @@ def test_shares_of_weights_and_their_gradients(dtype):
     torch.testing.assert_close(*(torch.autograd.grad(out, weight, grad)[0] for out in (found, exact)))
 
 
+def test_shares_of_tiny_weights():
+    """One over their sum is no float32; a sum that is not positive divides nothing."""
+    adj = Adjacency.from_edges(torch.arange(6), torch.tensor([0, 0, 1, 1, 2, 2]), (6, 3), self_loops=False)
+    weight = torch.tensor([1e-40, 0.0, 0.0, 0.0, 1.0, -2.0])
+    assert row_normalize(weight, adj).tolist() == [1.0, 0.0, 0.0, 0.0, 1.0, -2.0]
+
+
 def test_very_large_scores():
     adj = Adjacency.from_edges(torch.arange(6), torch.tensor([0, 0, 0, 1, 1, 2]), (6, 3), self_loops=False)
     score = torch.tensor([1e30, 1e30, -torch.inf, -1e30, 0.0, -1e30])

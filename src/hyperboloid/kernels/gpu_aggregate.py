@@ -50,6 +50,12 @@ def _quick_log1p(y):
 
 
 @triton.jit
+def held_exp(x):
+    """e^x, at most e^80; what is no number stays none, which tl.minimum would hide."""
+    return tl.exp(tl.where(x > 80.0, 80.0, x))
+
+
+@triton.jit
 def vectors(ptr, node, there, c, WIDTH: tl.constexpr):
     """Rows ``(…, D)`` of a matrix with WIDTH columns, in double precision."""
     inside = tl.expand_dims(there, -1) & (c < WIDTH)
@@ -132,7 +138,7 @@ def scores(
         score = tl.where(i == j, 0.0, score)  # far out it would be rounding
         close &= i != j
     tl.store(flag_ptr + 2 * m, 1, tl.max(close.to(tl.int32), 0) > 0)
-    score = tl.maximum(tl.minimum(score, 0.0), -cap)
+    score = tl.where(score > 0, 0.0, tl.where(score < -cap, -cap, score))  # what is no number stays none
     score_ptr += m * entries
     tl.store(score_ptr + e, score, there)
     if HALF:
@@ -216,10 +222,10 @@ def centroids(
         score, weight, logarithm = logarithms(
             score_ptr, weight_ptr, keep_ptr, place, place < stop, ATTENTION, WEIGHT, KEEP
         )
-        there = logarithm > LOWEST
+        there = ~(logarithm <= LOWEST)  # what is no number takes part, and shows
         j = tl.load(col_ptr + place, there, 0).to(INDEX)
         u = vectors(u_ptr, j, there, c, D)
-        w = tl.where(there, weight * tl.exp(tl.minimum(score - top[:, None], 80.0)), 0.0).to(tl.float64)
+        w = tl.where(there, weight * held_exp(score - top[:, None]), 0.0).to(tl.float64)
         space += tl.sum((w * tl.load(point_ptr + 4 * j, there, 0.0))[:, :, None] * u, 1)
         totals += w * tl.load(point_ptr + 4 * j + 1, there, 0.0)
         nears += w * tl.load(point_ptr + 4 * j + 2, there, 0.0)

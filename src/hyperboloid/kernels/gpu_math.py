@@ -61,8 +61,8 @@ def decay(sinh_r):
 
 @triton.jit
 def hold(x):
-    """x, at most LARGEST in size."""
-    return tl.minimum(tl.maximum(x, -LARGEST), LARGEST)
+    """x, at most LARGEST in size; what is no number stays none, which tl.minimum would hide."""
+    return tl.where(x > LARGEST, LARGEST, tl.where(x < -LARGEST, -LARGEST, x))
 
 
 @triton.jit

@@ -124,7 +124,7 @@ def pair_values(
     if not LORENTZ:
         arc = 2 * root * asinh(tl.sqrt(square) * (0.5 / root))
         square = arc * arc
-    tl.store(out_ptr + m * count + p, tl.minimum(square, LARGEST_SQUARE), there)
+    tl.store(out_ptr + m * count + p, tl.where(square > LARGEST_SQUARE, LARGEST_SQUARE, square), there)
 
 
 @triton.jit
@@ -176,9 +176,9 @@ def pair_slopes(
     of_beta = a * a * excess(tl.abs(angle), cosh / tl.maximum(tl.abs(half), TINY)) + tt * (bent_u + bent_v) * 0.5
     share = tl.where(there, bent - scale * of_beta * (1 / (root * root)), 0.0)
     numbers_ptr += m * NUMBERS * count + p
-    tl.store(numbers_ptr, hold(of_u), there)
+    tl.store(numbers_ptr, of_u, there)  # of tiny vectors it is larger than a float32, its product with them is not
     tl.store(numbers_ptr + count, hold(across_u), there)
-    tl.store(numbers_ptr + 2 * count, hold(of_v), there)
+    tl.store(numbers_ptr + 2 * count, of_v, there)
     tl.store(numbers_ptr + 3 * count, hold(-across_v), there)
     tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
 

@@ -1,7 +1,7 @@
 """Random masks as Triton kernels: in torch each would be a dozen operations, all of which have to be started.
 
 The numbers are those of `random.py`, bit by bit. A mask is a function of its key, so that the gradient of dropout draws
-it again and nothing is kept. Under :func:`torch.func.vmap` the mapped axis becomes the grid's axis of models.
+it again and nothing is kept. Under :func:`torch.func.vmap` one launch serves all models.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ import triton.language as tl
 
 from hyperboloid.geometry.centroid import SAME as _SAME
 
-from .gpu_aggregate import LOWEST, cancels, logarithms, vectors
+from .gpu_aggregate import LOWEST, cancels, held_exp, logarithms, vectors
 from .gpu_math import CUT, TINY, clip, hold, log1p, sinh
 from .gpu_rows import chord_gradient, pair
 
@@ -98,7 +98,7 @@ def refine_centroids(
                     )  # fmt: skip
                     there = logarithm > LOWEST
                     j = tl.load(col_ptr + at + e, there, 0).to(INDEX)
-                    w = tl.where(there, weight * tl.exp(tl.minimum(score - top, 80.0)), 0.0).to(tl.float64)
+                    w = tl.where(there, weight * held_exp(score - top), 0.0).to(tl.float64)
                     point = point_ptr + 4 * (m * cols + j)
                     own = _direction(u_ptr + m * cols * D, point + 3, j, there, c, D)
                     turned = _squared_length((space / size)[None, :] - own)
@@ -142,7 +142,7 @@ def refine_entries(
                     sine = tl.load(point + 1, there, 0.0)
                     to_w = sine * tl.sum(own * q[None, :], 1)
                     to_w += (sine * turned * 0.5 + tl.load(point + 2, there, 0.0)) * to_gap
-                    factor = tl.exp(tl.minimum(score - top, 80.0))
+                    factor = held_exp(score - top)
                     if KEEP:
                         kept = tl.load(keep_ptr + m * keep_step + place, there, 0) != 0
                         factor = tl.where(kept, factor, 0.0)

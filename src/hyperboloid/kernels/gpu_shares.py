@@ -52,19 +52,14 @@ def row_shares(
             top = higher
             value = tl.exp(value - top[:, None])
         total += tl.sum(value, 1)
-    scale = _inverse(total)
+    total = tl.where(total == 0, 1.0, total) if SOFTMAX else tl.where(total > 0, total, 1.0)
     for at in range(0, longest, BLOCK_E):
         there = start + at + e < stop
         value = tl.load(value_ptr + start + at + e, there, nothing)
         if SOFTMAX:
             value = tl.exp(value - top[:, None])
-        tl.store(out_ptr + start + at + e, value * scale[:, None], there)
-
-
-@triton.jit
-def _inverse(total):
-    """1/total; 1 of 0, which is then the sum of nothing but zeros."""
-    return tl.where(total == 0, 1.0, 1 / tl.where(total == 0, 1.0, total))
+        # not times 1/total, which is infinite where the total is tiny
+        tl.store(out_ptr + start + at + e, value / total[:, None], there)
 
 
 @triton.jit(do_not_specialize=["rows", "entries"])
@@ -84,16 +79,16 @@ def row_shares_backward(
         known = tl.load(known_ptr + start + at + e, there, 0.0)
         mean += tl.sum(known * tl.load(grad_ptr + start + at + e, there, 0.0), 1)
         total += tl.sum(known, 1)
-    scale = _inverse(total)
     if not SOFTMAX:
-        mean *= scale
+        mean = tl.where(total > 0, mean / tl.where(total > 0, total, 1.0), 0.0)
+        total = tl.where(total > 0, total, 1.0)
     for at in range(0, longest, BLOCK_E):
         there = start + at + e < stop
         out = tl.load(grad_ptr + start + at + e, there, 0.0) - mean[:, None]
         if SOFTMAX:
             out *= tl.load(known_ptr + start + at + e, there, 0.0)
         else:
-            out *= scale[:, None]
+            out /= total[:, None]
         tl.store(out_ptr + start + at + e, out, there)
 
 
