@@ -208,7 +208,8 @@ def _train_batch(
         found.update(left)
         if how.save is not None and not how.halving:
             how.save(list(left.values()))
-        stay = [i for i in range(len(batch)) if i not in set(indices)]
+        gone = set(indices)
+        stay = [i for i in range(len(batch)) if i not in gone]
         place[:] = [place[i] for i in stay]
         if stay and indices:
             batch.keep(stay)
