@@ -92,5 +92,5 @@ random_key = gpu_random.fold(step, 3)
 gpu_random.keep_mask(random_key, 4, torch.tensor(0.5), P)
 for numbers in (z[0], z[0].T):
     gpu_random.dropout(numbers, random_key, 4, torch.tensor(0.5))
-gpu_non_edges.random_non_edges(random_key, P, torch.arange(N), 10**6)
+gpu_non_edges.random_non_edges(random_key, P, torch.arange(N), 10**6, (10, torch.arange(1000), 9))
 print("\n".join(sorted({key[0] for key in compiled})))

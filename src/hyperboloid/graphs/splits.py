@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -43,6 +45,20 @@ def _pairs_below(v: Tensor) -> Tensor:
     return v * (v - 1) >> 1
 
 
+class Buckets(NamedTuple):
+    """Edges by how many non-edges lie below them: the b-th bucket has those with b 2^shift of them and more.
+
+    Attributes:
+        shift: a bucket's width is a power of 2.
+        start: ``(B + 1,)`` int64, where each starts among the edges.
+        largest: how many edges the largest has.
+    """
+
+    shift: int
+    start: Tensor
+    largest: int
+
+
 class NonEdges:
     """The pairs u < v that are not among some given edges, numbered 0 … ``count`` − 1 without listing them.
 
@@ -59,6 +75,13 @@ class NonEdges:
         ranks = pair_rank(pairs).sort().values
         self.count = num_nodes * (num_nodes - 1) // 2 - ranks.numel()
         self.below = ranks - torch.arange(ranks.numel(), device=ranks.device)
+
+    @cached_property
+    def buckets(self) -> Buckets:
+        """About as many as there are edges, for a search that begins in the right one."""
+        shift = max(self.count // max(self.below.numel(), 1), 1).bit_length() - 1
+        size = torch.bincount(self.below >> shift, minlength=(self.count >> shift) + 1)
+        return Buckets(shift, torch.cat([size.new_zeros(1), size.cumsum(0)]), int(size.max()))
 
     def __getitem__(self, k: Tensor) -> Tensor:
         """The non-edges numbered ``k``: ``(…)`` int64 to ``(2, …)``."""
@@ -91,7 +114,7 @@ class NegativeSampler:
         if chosen_backend(pairs.below) == "triton":
             from hyperboloid.kernels.gpu_non_edges import random_non_edges
 
-            return random_non_edges(key, count, pairs.below, pairs.count)
+            return random_non_edges(key, count, pairs.below, pairs.count, pairs.buckets)
         numbers = random_numbers(key, count, pairs.below.device)  # from a range far larger than the number of pairs
         return pairs[numbers % pairs.count].movedim(0, -2)
 

@@ -7,8 +7,11 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .gpu_random import BLOCK, hashed
+from .gpu_random import hashed
 from .random import Key
+
+#: Pairs that a program draws.
+BLOCK = 512
 
 
 @triton.jit
@@ -17,17 +20,28 @@ def _pairs_below(v):
     return v * (v - 1) >> 1
 
 
-@triton.jit(do_not_specialize=["count", "edges", "non_edges", "halvings"])
-def _random_non_edges(key_ptr, below_ptr, out_ptr, count, edges, non_edges, halvings, BLOCK: tl.constexpr):
-    """Pairs ``(M, 2, count)`` for keys ``(M,)``; ``below`` ``(edges,)`` are the non-edges below each edge."""
+@triton.jit
+def _remainder(x, n):
+    """x mod n for 0 ≤ x < 2⁶²: whole numbers are divided slowly, and a double quotient is off by 2⁻⁵¹ of itself."""
+    inverse = 1 / n.to(tl.float64)
+    x -= (x.to(tl.float64) * inverse).to(tl.int64) * n
+    x -= (x.to(tl.float64) * inverse).to(tl.int64) * n
+    x = tl.where(x < 0, x + n, x)
+    return tl.where(x >= n, x - n, x)
+
+
+@triton.jit(do_not_specialize=["count", "non_edges", "shift", "halvings"])
+def _random_non_edges(key_ptr, below_ptr, start_ptr, out_ptr, count, non_edges, shift, halvings, BLOCK: tl.constexpr):
+    """Pairs ``(M, 2, count)`` for keys ``(M,)``; ``below`` ``(E,)`` are the non-edges below each edge."""
     model = tl.program_id(1).to(tl.int64)
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     start = tl.load(key_ptr + model).to(tl.uint32) + place.to(tl.uint32)
     upper, lower = hashed(start) & 0x7FFFFFFF, hashed(start + count.to(tl.uint32)) & 0x7FFFFFFF
-    k = (upper.to(tl.int64) << 31 | lower.to(tl.int64)) % non_edges
+    k = _remainder(upper.to(tl.int64) << 31 | lower.to(tl.int64), non_edges)
 
-    # the edges before the k-th non-edge are those with at most k non-edges below
-    before, last = tl.zeros([BLOCK], tl.int64), tl.zeros([BLOCK], tl.int64) + edges
+    # the edges before the k-th non-edge are those with at most k non-edges below; all of them in earlier buckets are
+    start_ptr += k >> shift
+    before, last = tl.load(start_ptr), tl.load(start_ptr + 1)
     for _ in range(halvings):
         middle, going = before + last >> 1, before < last
         is_before = going & (tl.load(below_ptr + middle, going, 0) <= k)
@@ -43,7 +57,7 @@ def _random_non_edges(key_ptr, below_ptr, out_ptr, count, edges, non_edges, halv
     tl.store(out_ptr + count, v, place < count)
 
 
-def random_non_edges(key: Key, count: int, below: Tensor, non_edges: int) -> Tensor:
+def random_non_edges(key: Key, count: int, below: Tensor, non_edges: int, buckets: tuple[int, Tensor, int]) -> Tensor:
     """Pairs ``(…, 2, count)``, see :meth:`hyperboloid.graphs.splits.NegativeSampler.sample`.
 
     Args:
@@ -51,10 +65,12 @@ def random_non_edges(key: Key, count: int, below: Tensor, non_edges: int) -> Ten
         count: how many pairs to draw for each.
         below: ``(E,)`` int64, how many non-edges are below each edge, sorted.
         non_edges: how many there are.
+        buckets: of edges, see :class:`hyperboloid.graphs.splits.Buckets`.
     """
+    shift, start, largest = buckets
     key = key if isinstance(key, Tensor) else torch.full((), key, device=below.device)
     out = torch.empty(*key.shape, 2, count, dtype=torch.int64, device=below.device)
     if out.numel():
-        edges, grid = below.numel(), (-(-count // BLOCK), key.numel())
-        _random_non_edges[grid](key.contiguous(), below, out, count, edges, non_edges, edges.bit_length(), BLOCK=BLOCK)
+        given = (key.contiguous(), below, start, out, count, non_edges, shift, largest.bit_length())
+        _random_non_edges[(-(-count // BLOCK), key.numel())](*given, BLOCK=BLOCK)
     return out
