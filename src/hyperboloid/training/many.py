@@ -26,8 +26,7 @@ from .one_by_one import OneByOne
 from .settings import Settings
 from .tasks import Task
 
-#: Every so many epochs the models that are out of patience are counted, and dropped when they are half of the batch and
-#: it pays.
+#: Every so many epochs the models that are out of patience are counted, and dropped if it pays.
 LOOK_EVERY = 25
 #: With halving, the better half of a batch goes on at each of these epochs, and whatever is still getting better, which
 #: had its best score in the last tenth of them: models with much dropout are slow, and may be the best in the end.
@@ -234,7 +233,7 @@ def _train_batch(
             by_score = sorted(range(len(place)), key=lambda i: (outcomes[i].val, -outcomes[i].val_loss))
             worse = (i for i in by_score[: len(place) // 2] if outcomes[i].best_epoch <= RISING * batch.epoch)
             leave(sorted({*done, *worse}))
-        elif len(done) >= len(place) / 2 and pace.pays(len(done) / len(place), runs[0][0].patience):
+        elif done and pace.pays(len(done) / len(place), runs[0][0].patience):
             leave(done)
     trials = [found[i] for i in range(len(runs))]
     if how.save is not None and how.halving:
