@@ -11,6 +11,7 @@ from torch import Tensor
 
 from . import cpu_fused_loops as loops
 from .adjacency import Index, Side
+from .cpu_loops import held
 from .threads import over_models, over_rows
 
 
@@ -147,7 +148,7 @@ def aggregate_backward(
                 )  # fmt: skip
         of_rows, of_columns = by_row.sum(0), by_column.sum()
         value = (of_rows[1] + of_columns) / (2 * b) + of_rows[0] / (2 * b**0.5)
-        grad_beta[m] = min(max(value, -3e35), 3e35)
+        grad_beta[m] = held(value)
 
     over_models(one, models, 4 * entries * (d + (0 if key is None else key.size(-1))))
     return grad_u, grad_query, grad_key, grad_beta, grad_weight

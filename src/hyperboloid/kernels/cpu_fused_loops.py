@@ -12,7 +12,7 @@ import numpy as np
 
 from hyperboloid.geometry.centroid import SAME
 
-from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair
+from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair, held
 from .threads import loop
 
 #: The logarithm of a weight that is 0.
@@ -282,7 +282,7 @@ def entry_gradients(
                 ws[k] = ws[k] if keep[start + k] else np.float32(0)
         if grad_weight.shape[0] > 0:
             for k in range(count):
-                grad_weight[start + k] = _held(ws[k] * dots[k])
+                grad_weight[start + k] = held(ws[k] * dots[k])
         if weighted:
             for k in range(count):
                 ws[k] *= weight[start + k]
@@ -290,16 +290,10 @@ def entry_gradients(
             scales = scale[start:stop]
             for k in range(count):
                 free = scores[k] > -cap and not (shared and cols[k] == i)
-                scales[k] = _held(-ws[k] * dots[k]) if free else 0.0
+                scales[k] = held(-ws[k] * dots[k]) if free else 0.0
         if tight:
             for k in range(count):
                 ws[k] = -ws[k]
-
-
-@_inline
-def _held(x: float) -> float:
-    """x, below the largest float32."""
-    return min(max(x, -3e35), 3e35)
 
 
 @loop
@@ -362,7 +356,7 @@ def pull_features(
         for c in range(x.shape[1]):
             share -= careful[c] * np.float64(x[i, c])
             own = of_x * np.float64(x[i, c]) - 2 * stretch * space[c] + careful[c]
-            grad[i, c] = _held(own + np.float64(grad[i, c]) if add else own)
+            grad[i, c] = held(own + np.float64(grad[i, c]) if add else own)
         by_node[i, 1] = share
 
 
@@ -415,5 +409,5 @@ def pull_points(
                 along += moved[c] * np.float64(u[j, c]) * inverse
         of_u = (to_r / root - stretch * along) * inverse
         for c in range(u.shape[1]):
-            grad[j, c] = _held(of_u * np.float64(u[j, c]) + stretch * pulled[c])
+            grad[j, c] = held(of_u * np.float64(u[j, c]) + stretch * pulled[c])
         by_column[j, 0] = -to_r * min(length / root, CUT)

@@ -20,6 +20,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 #: Radii are cut off here: products of two sinh stay far below the largest double.
 CUT = 300.0
 TINY = 1e-100
+#: Distances and gradients stay below: a float32 could hold a thousand times more.
+LARGEST = 3e35
 
 # sums may be reordered and contracted, NaN and inf keep their meaning
 _options = {"cache": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
@@ -44,6 +46,12 @@ def _pair(x: Array, i: int, n_x: float, y: Array, j: int, n_y: float) -> tuple[f
         square += turn * turn
     longer = max(n_x, n_y, TINY)
     return d_n, of_x, of_y, square / (longer * longer)
+
+
+@_inline
+def held(x: float) -> float:
+    """x, at most LARGEST in size."""
+    return min(max(x, -LARGEST), LARGEST)
 
 
 @_inline

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair
+from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair, held
 from .threads import loop, over_models, over_rows
 
 #: A difference counts as cancelled where it is this much smaller than its terms: nine digits are left.
@@ -135,7 +135,7 @@ def _pull(
             x = np.float64(z[i, c])
             own = of_z * x - 2 * stretch * space[c] + careful[c]
             total += own * x
-            out[i, c] = min(max(own, -3e35), 3e35)
+            out[i, c] = held(own)
         along_z[i] = total
 
 
@@ -180,7 +180,7 @@ def pair_gradients(
             slope[m].numpy(), ptr, entry, out[m].numpy(), along_z,
         )  # fmt: skip
         of_beta = (float(own.double() @ value[m]) - along_z.sum() / 2) / b
-        grad_beta[m] = min(max(of_beta, -3e35), 3e35)
+        grad_beta[m] = held(of_beta)
 
     over_models(one, models, 2 * count * (15 + 2 * d))
     return out, grad_beta

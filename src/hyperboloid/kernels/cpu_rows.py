@@ -15,11 +15,8 @@ from hyperboloid.geometry.rows import Gradients, RowKernel
 
 from . import cpu_tangent
 from .cpu import _back
-from .cpu_loops import Array, _add_gradient, _excess, _legs, _pair, _radius, polar
+from .cpu_loops import LARGEST, Array, _add_gradient, _excess, _legs, _pair, _radius, polar
 from .threads import loop, over_rows
-
-#: The largest d_L, which a float32 holds a thousand times over.
-LARGEST = 3e35
 
 
 @loop
