@@ -186,12 +186,13 @@ def test_the_mean_of_a_row_is_that_of_its_points(beta):
         torch.testing.assert_close(a, c, rtol=1e-6, atol=1e-8)
 
 
-def test_float32_means_lie_within_1e_5_of_float64_ones_up_to_radius_6():
+def test_float32_means_lie_within_1e_5_of_float64_ones_up_to_radius_6(backend):
+    n = 80 if backend == "triton" else 300  # its interpreter takes seconds for every hundred
     generator = torch.Generator().manual_seed(0)
-    edges = torch.randint(300, (2, 1500), generator=generator)
-    adj = Adjacency.from_edges(edges[0], edges[1], (300, 300), self_loops=True)
-    v = torch.nn.functional.normalize(torch.randn(300, 8, generator=generator, dtype=torch.float64))
-    u = (6 * torch.rand(300, 1, generator=generator, dtype=torch.float64) * v).float()
+    edges = torch.randint(n, (2, 5 * n), generator=generator)
+    adj = Adjacency.from_edges(edges[0], edges[1], (n, n), self_loops=True)
+    v = torch.nn.functional.normalize(torch.randn(n, 8, generator=generator, dtype=torch.float64))
+    u = (6 * torch.rand(n, 1, generator=generator, dtype=torch.float64) * v).float()
     weight = torch.rand(adj.row.numel(), generator=generator)
     single = frechet_aggregate(u, adj, torch.tensor(1.0), weight)
     double = frechet_aggregate(u.double(), adj, torch.tensor(1.0).double(), weight.double())
