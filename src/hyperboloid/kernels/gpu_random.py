@@ -45,7 +45,7 @@ def _fold(
 
 
 @triton.jit
-def _block(models, INDEX: tl.constexpr, BLOCK: tl.constexpr):
+def _elements(models, INDEX: tl.constexpr, BLOCK: tl.constexpr):
     """A program's model and elements: models take turns, for what they share is then read from memory once."""
     model, block = tl.program_id(0) % models, tl.program_id(0) // models
     return model.to(tl.int64), block.to(INDEX) * BLOCK + tl.arange(0, BLOCK)
@@ -69,7 +69,7 @@ def _keep_mask(
     FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Masks ``(M, count)``, with the key fold(key, number), or number itself."""
-    model, place = _block(models, INDEX, BLOCK)
+    model, place = _elements(models, INDEX, BLOCK)
     keep, _p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
     tl.store(out_ptr + model * count + place, keep, place < count)
 
@@ -85,7 +85,7 @@ def _dropout(
     one of floats: the double product with 1/(1 − p) is rounded to the same float32, for no quotient of two of them lies
     closer than 2⁻⁴⁹ of itself to the middle between two others.
     """
-    model, place = _block(models, INDEX, BLOCK)
+    model, place = _elements(models, INDEX, BLOCK)
     keep, p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
     x_ptr += model * model_step
     if DENSE:

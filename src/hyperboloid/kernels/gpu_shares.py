@@ -80,8 +80,9 @@ def row_shares_backward(
         mean += tl.sum(known * tl.load(grad_ptr + start + at + e, there, 0.0), 1)
         total += tl.sum(known, 1)
     if not SOFTMAX:
-        mean = tl.where(total > 0, mean / tl.where(total > 0, total, 1.0), 0.0)
+        mean = tl.where(total > 0, mean, 0.0)
         total = tl.where(total > 0, total, 1.0)
+        mean /= total
     for at in range(0, longest, BLOCK_E):
         there = start + at + e < stop
         out = tl.load(grad_ptr + start + at + e, there, 0.0) - mean[:, None]
