@@ -44,7 +44,9 @@ def _over_rows(kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor, **constan
         )
 
 
-def _over_pieces(kernel: Any, side: Side, models: int, width: int, *args: Any, **constants: Any) -> None:
+def _over_pieces(
+    kernel: Any, side: Side, models: int, width: int, *args: Any, room: int = PIECE_ROOM, **constants: Any
+) -> None:
     """Run a kernel over the pieces of rows or columns.
 
     A program takes as many neighbours at a time as a row has, about, and as many rows as it has room for: each waits
@@ -52,8 +54,8 @@ def _over_pieces(kernel: Any, side: Side, models: int, width: int, *args: Any, *
     """
     usual, pieces = max(4, min(TAKEN, _block(side.other.size(0) // max(side.ptr.size(0) - 1, 1)))), side.pieces.size(0)
     if pieces:
-        tile = _tile(width, usual, PIECE_ROOM)
-        rows = _tile(width * tile, TAKEN, PIECE_ROOM)
+        tile = _tile(width, usual, room)
+        rows = _tile(width * tile, TAKEN, room)
         kernel[(-(-pieces // rows), models)](
             *args, side.pieces, side.other, pieces, BLOCK_R=rows, BLOCK_E=tile, **constants, num_warps=1
         )
@@ -234,7 +236,7 @@ def aggregate_backward(
     parts = call.wide(side.in_hubs, call.d), call.wide(side.in_hubs)
     call.by_pieces(
         backward.pull_points, side, call.u, points, call.beta, q, to_gap, pair, index.entry,
-        grad_u, by_column, *parts, *call.sizes, side.in_hubs, **widths,
+        grad_u, by_column, *parts, *call.sizes, side.in_hubs, room=PIECE_ROOM // 2, **widths,  # q is double
     )  # fmt: skip
     results = (call.u, points, call.beta, grad_u, by_column, call.cols, side.in_hubs)
     call.by_hubs(backward.merge_points, side, *parts, side.hubs, *results, **_without_index(widths))
