@@ -174,6 +174,26 @@ def test_points_in_about_the_same_direction(radius, apart, monkeypatch):
         assert_right(adj, u, torch.tensor(1.0), key=factor * u, tolerance=1e-5)
 
 
+@pytest.mark.parametrize("cap", [1.0, 5.0])
+@pytest.mark.parametrize("symmetric", [True, False])
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_few_features_far_out_and_close(shared, symmetric, cap, backend):
+    """As features under a cap come to be: far out in all directions, but for nodes with the same neighbours."""
+    adj, draws = graph(40, 100, symmetric=symmetric), torch.Generator().manual_seed(1)
+    query, key = torch.nn.functional.normalize(torch.randn(2, 40, 6, generator=draws), dim=-1) * 11
+    query = key if shared else query
+    row, col = next((i, j) for i, j in zip(adj.row.tolist(), adj.col.tolist(), strict=True) if i < j)
+    query[row] = 1.01 * key[col]
+    u, beta = draw(40, 5, seed=1), torch.tensor(1.0)
+    query = None if shared else query
+    assert_right(adj, u, beta, query=query, key=key, cap=cap, tolerance=1e-5)
+    if backend == "triton":  # the others are not computed again
+        given = (t if t is None else t.unsqueeze(0) for t in (u, query, key, beta, None, None))
+        *_, of_keys, of_queries, _flags = aggregate(*given, _flat(adj.index), symmetric, True, cap)
+        again = [(numbers[0, :, 0] < 0).nonzero().flatten().tolist() for numbers in (of_keys, of_queries)]
+        assert again == ([sorted({row, col}), []] if shared else [[col], [row]])
+
+
 def test_a_far_row_may_have_the_origin_among_its_points():
     u = torch.tensor([[30.0, 1e-6], [30.5, 0.0], [0.0, 0.0]])
     every = torch.tensor([[i, j] for i in range(3) for j in range(3)]).t()

@@ -116,8 +116,8 @@ def scores(
 ):  # fmt: skip
     """−d_L² of some entries, at least −cap; 0 of a node to itself, where rows and columns share their features.
 
-    With HALF those of the upper half are computed, and are the same for the others. The model's first flag is raised
-    where too little is left of one.
+    With HALF those of the upper half are computed, and are the same for the others. Where too little is left of one, it
+    is 1, and the model's first flag is raised.
     """
     m = tl.program_id(1).to(tl.int64)
     e, f = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_A)
@@ -139,6 +139,7 @@ def scores(
         close &= i != j
     tl.store(flag_ptr + 2 * m, 1, tl.max(close.to(tl.int32), 0) > 0)
     score = tl.where(score > 0, 0.0, tl.where(score < -cap, -cap, score))  # what is no number stays none
+    score = tl.where(close, 1.0, score)
     score_ptr += m * entries
     tl.store(score_ptr + e, score, there)
     if HALF:

@@ -83,7 +83,7 @@ def entry_gradients(
 def _features(x_ptr, polar_ptr, node, there, f, A: tl.constexpr):
     """Attention features ``(R, A)``, T and s of nodes: read before their sums are taken, for memory is slow."""
     x = vectors(x_ptr, node, there, f, A)
-    return x, tl.load(polar_ptr + 2 * node, there, 0.0), tl.load(polar_ptr + 2 * node + 1, there, 0.0)
+    return x, tl.abs(tl.load(polar_ptr + 2 * node, there, 0.0)), tl.load(polar_ptr + 2 * node + 1, there, 0.0)
 
 
 @triton.jit
@@ -142,7 +142,7 @@ def pull_features(
         if ROLE != "row":
             scale += tl.load(pair_ptr + 2 * tl.load(entry_ptr + place, there, 0).to(tl.int64) + 1, there, 0.0)
         space += tl.sum((scale * tl.load(other_polar_ptr + 2 * j + 1, there, 0.0))[:, :, None] * y, 1)
-        times += scale * tl.load(other_polar_ptr + 2 * j, there, 0.0)
+        times += scale * tl.abs(tl.load(other_polar_ptr + 2 * j, there, 0.0))
         scales += scale
     timed, scaled = tl.sum(times, 1), tl.sum(scales, 1)
     in_hub, slot = own & (piece < in_hubs), m * in_hubs + piece

@@ -9,7 +9,7 @@ They follow the kernels that they correct, and find nothing to do in most models
 
 and a tight row pulls u_j by w_j ∂L/∂g (cosh r_j ‖m‖²/2 − e^−r_j) along û_j, and by −w_j ∂L/∂g m across, besides what
 ∂L/∂s⃗ does. Attention features that are too close for their distance from the origin take the forms of
-`geometry/chord.py`. A program takes rows in turn, one at a time: that is slow, and seldom.
+`geometry/chord.py`; their T has a minus then. A program takes rows in turn, one at a time: that is slow, and seldom.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from .gpu_math import CUT, TINY, clip, hold, log1p, sinh
 from .gpu_rows import chord_gradient, pair
 
 SAME = tl.constexpr(_SAME)
+#: Entries and nodes that a program looks at together: when a flag is raised, then mostly for a few of them.
+SOME_ENTRIES, SOME_NODES = tl.constexpr(128), tl.constexpr(32)
 
 
 @triton.jit
@@ -47,29 +49,30 @@ def refine_scores(
     INDEX: tl.constexpr, A: tl.constexpr, SHARED: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
-    """Scores of which too little is left."""
+    """Scores of which too little is left; T of nodes that have a gradient from one gets a minus."""
     m = tl.program_id(1).to(tl.int64)
     f = tl.arange(0, BLOCK_A)
+    score_ptr += m * entries
     if tl.load(flag_ptr + 2 * m) != 0:
-        beta = tl.load(beta_ptr + m).to(tl.float64)
-        root = tl.sqrt(beta)
-        for at in range(tl.program_id(0) * BLOCK_E, entries, tl.num_programs(0) * BLOCK_E):
-            e = at + tl.arange(0, BLOCK_E)
-            there = e < entries
-            i, j = tl.load(row_ptr + e, there, 0).to(INDEX), tl.load(col_ptr + e, there, 0).to(INDEX)
-            mine, its = query_polar_ptr + 2 * (m * rows + i), key_polar_ptr + 2 * (m * cols + j)
-            times = tl.load(mine, there, 0.0) * tl.load(its, there, 0.0)
-            score = tl.load(score_ptr + m * entries + e, there, -1.0).to(tl.float64)
-            close = there & cancels(score, times, beta)
-            if SHARED:
-                close &= i != j
-            x = vectors(query_ptr + m * rows * A, i, close, f, A)
-            y = vectors(key_ptr + m * cols * A, j, close, f, A)
-            n_x, n_y, d_n, _turn, _longer, turned = pair(x, y)
-            a = 2 * root * sinh(clip(d_n / root) * 0.5)
-            spaces = tl.load(mine + 1, close, 0.0) * tl.load(its + 1, close, 0.0)
-            square = a * a + spaces * n_x * n_y * turned
-            tl.store(score_ptr + m * entries + e, tl.maximum(-square, -cap), close)
+        root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
+        for first in range(tl.program_id(0) * SOME_ENTRIES, entries, tl.num_programs(0) * SOME_ENTRIES):
+            some = first + tl.arange(0, SOME_ENTRIES)
+            if tl.max(tl.load(score_ptr + some, some < entries, -1.0), 0) > 0:
+                for at in range(first, first + SOME_ENTRIES, BLOCK_E):
+                    e = at + tl.arange(0, BLOCK_E)
+                    close = tl.load(score_ptr + e, e < entries, -1.0) > 0
+                    i, j = tl.load(row_ptr + e, close, 0).to(INDEX), tl.load(col_ptr + e, close, 0).to(INDEX)
+                    mine, its = query_polar_ptr + 2 * (m * rows + i), key_polar_ptr + 2 * (m * cols + j)
+                    x = vectors(query_ptr + m * rows * A, i, close, f, A)
+                    y = vectors(key_ptr + m * cols * A, j, close, f, A)
+                    n_x, n_y, d_n, _turn, _longer, turned = pair(x, y)
+                    a = 2 * root * sinh(clip(d_n / root) * 0.5)
+                    spaces = tl.load(mine + 1, close, 0.0) * tl.load(its + 1, close, 0.0)
+                    square = a * a + spaces * n_x * n_y * turned
+                    tl.store(score_ptr + e, tl.maximum(-square, -cap), close)
+                    free = close & (square < cap)
+                    tl.store(mine, -tl.abs(tl.load(mine, free, 0.0)), free)
+                    tl.store(its, -tl.abs(tl.load(its, free, 0.0)), free)
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
@@ -221,7 +224,7 @@ def _careful_sums(
         if COLUMN:
             entry = tl.load(entry_ptr + at + e, there, 0).to(tl.int64)
         scale = tl.load(pair_ptr + 2 * entry + 1, there, 0.0).to(tl.float64)
-        its_time = tl.load(other_polar_ptr + 2 * j, there, 0.0)
+        its_time = tl.abs(tl.load(other_polar_ptr + 2 * j, there, 0.0))
         its_stretch = tl.load(other_polar_ptr + 2 * j + 1, there, 0.0)
         y = vectors(y_ptr, j, there, f, A)
         close = there & cancels(tl.load(score_ptr + entry, there, -1.0).to(tl.float64), time * its_time, beta)
@@ -239,6 +242,50 @@ def _careful_sums(
     return space, careful, tl.sum(times, 0), tl.sum(scales, 0), tl.sum(squares, 0)
 
 
+@triton.jit
+def _refine_feature(
+    x_ptr, polar_ptr, y_ptr, other_polar_ptr, beta, score_ptr, pair_ptr, row_ptr_ptr, row_other_ptr, column_ptr_ptr,
+    column_other_ptr, entry_ptr, grad_ptr, row_share_ptr, column_share_ptr, i, node,
+    INDEX: tl.constexpr, A: tl.constexpr, ROW: tl.constexpr, COLUMN: tl.constexpr,
+    BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
+):  # fmt: skip
+    """The gradient in one node's attention feature, and its share of that in β."""
+    e, f = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_A)
+    x = tl.load(x_ptr + node * A + f, f < A, 0.0).to(tl.float64)
+    time, stretch = tl.abs(tl.load(polar_ptr + 2 * node)), tl.load(polar_ptr + 2 * node + 1)
+    length = tl.sqrt(tl.sum(x * x, 0))
+    own, sine = x / tl.maximum(length, TINY), stretch * length
+    space, careful = tl.zeros([BLOCK_A], tl.float64), tl.zeros([BLOCK_A], tl.float64)
+    timed, twice = tl.zeros([], tl.float64), tl.zeros([], tl.float64)
+    if ROW:
+        start, stop = tl.load(row_ptr_ptr + i), tl.load(row_ptr_ptr + i + 1)
+        space, careful, timed, scaled, squared = _careful_sums(
+            x, time, stretch, y_ptr, other_polar_ptr, score_ptr, pair_ptr, row_other_ptr, entry_ptr,
+            start, stop, beta, e, f, INDEX, A, False,
+        )  # fmt: skip
+        twice = 4 * (time * timed - sine * tl.sum(space * own, 0)) - 4 * beta * scaled + 2 * squared
+    if COLUMN:
+        start, stop = tl.load(column_ptr_ptr + i), tl.load(column_ptr_ptr + i + 1)
+        its_space, its_careful, its_timed, _scaled, _squared = _careful_sums(
+            x, time, stretch, y_ptr, other_polar_ptr, score_ptr, pair_ptr, column_other_ptr, entry_ptr,
+            start, stop, beta, e, f, INDEX, A, True,
+        )  # fmt: skip
+        space += its_space
+        careful += its_careful
+        timed += its_timed
+    along = tl.sum(space * own, 0)
+    radial = 2 / tl.sqrt(beta) * (sine * timed - time * along)
+    grad = (radial + 2 * stretch * along) * own - 2 * stretch * space + careful
+    tl.store(grad_ptr + node * A + f, hold(grad), f < A)
+    share = twice - tl.sum(grad * x, 0)
+    if ROW:
+        tl.store(row_share_ptr + 2 * node + 1, share)
+        if COLUMN:
+            tl.store(column_share_ptr + 2 * node + 1, 0.0)
+    else:
+        tl.store(column_share_ptr + 2 * node + 1, share)
+
+
 @triton.jit(do_not_specialize=["num", "others", "entries"])
 def refine_features(
     x_ptr, polar_ptr, y_ptr, other_polar_ptr, beta_ptr, score_ptr, pair_ptr, row_ptr_ptr, row_other_ptr,
@@ -247,47 +294,21 @@ def refine_features(
     INDEX: tl.constexpr, A: tl.constexpr, ROW: tl.constexpr, COLUMN: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
-    """Gradients in attention features that are rows, columns or both, and their shares of that in β, all anew."""
+    """Gradients in attention features that are rows, columns or both, of nodes whose T has a minus, all anew."""
     m = tl.program_id(1).to(tl.int64)
-    e, f = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_A)
     if tl.load(flag_ptr + 2 * m) != 0:
         beta = tl.load(beta_ptr + m).to(tl.float64)
         y_ptr += m * others * A
         other_polar_ptr += m * others * 2
         score_ptr += m * entries
         pair_ptr += 2 * m * entries
-        for i in range(tl.program_id(0), num, tl.num_programs(0)):
-            node = m * num + i
-            x = tl.load(x_ptr + node * A + f, f < A, 0.0).to(tl.float64)
-            time, stretch = tl.load(polar_ptr + 2 * node), tl.load(polar_ptr + 2 * node + 1)
-            length = tl.sqrt(tl.sum(x * x, 0))
-            own, sine = x / tl.maximum(length, TINY), stretch * length
-            space, careful = tl.zeros([BLOCK_A], tl.float64), tl.zeros([BLOCK_A], tl.float64)
-            timed, twice = tl.zeros([], tl.float64), tl.zeros([], tl.float64)
-            if ROW:
-                start, stop = tl.load(row_ptr_ptr + i), tl.load(row_ptr_ptr + i + 1)
-                space, careful, timed, scaled, squared = _careful_sums(
-                    x, time, stretch, y_ptr, other_polar_ptr, score_ptr, pair_ptr, row_other_ptr, entry_ptr,
-                    start, stop, beta, e, f, INDEX, A, False,
-                )  # fmt: skip
-                twice = 4 * (time * timed - sine * tl.sum(space * own, 0)) - 4 * beta * scaled + 2 * squared
-            if COLUMN:
-                start, stop = tl.load(column_ptr_ptr + i), tl.load(column_ptr_ptr + i + 1)
-                its_space, its_careful, its_timed, _scaled, _squared = _careful_sums(
-                    x, time, stretch, y_ptr, other_polar_ptr, score_ptr, pair_ptr, column_other_ptr, entry_ptr,
-                    start, stop, beta, e, f, INDEX, A, True,
-                )  # fmt: skip
-                space += its_space
-                careful += its_careful
-                timed += its_timed
-            along = tl.sum(space * own, 0)
-            radial = 2 / tl.sqrt(beta) * (sine * timed - time * along)
-            grad = (radial + 2 * stretch * along) * own - 2 * stretch * space + careful
-            tl.store(grad_ptr + node * A + f, hold(grad), f < A)
-            share = twice - tl.sum(grad * x, 0)
-            if ROW:
-                tl.store(row_share_ptr + 2 * node + 1, share)
-                if COLUMN:
-                    tl.store(column_share_ptr + 2 * node + 1, 0.0)
-            else:
-                tl.store(column_share_ptr + 2 * node + 1, share)
+        for first in range(tl.program_id(0) * SOME_NODES, num, tl.num_programs(0) * SOME_NODES):
+            some = first + tl.arange(0, SOME_NODES)
+            if tl.min(tl.load(polar_ptr + 2 * (m * num + some), some < num, 1.0), 0) < 0:
+                for i in range(first, tl.minimum(first + SOME_NODES, num)):
+                    if tl.load(polar_ptr + 2 * (m * num + i)) < 0:
+                        _refine_feature(
+                            x_ptr, polar_ptr, y_ptr, other_polar_ptr, beta, score_ptr, pair_ptr, row_ptr_ptr,
+                            row_other_ptr, column_ptr_ptr, column_other_ptr, entry_ptr, grad_ptr, row_share_ptr,
+                            column_share_ptr, i, m * num + i, INDEX, A, ROW, COLUMN, BLOCK_E, BLOCK_A,
+                        )  # fmt: skip
