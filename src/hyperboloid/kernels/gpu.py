@@ -227,9 +227,11 @@ def aggregate_backward(
         )  # fmt: skip
     else:
         pair.fill_(1)
+    touched = torch.zeros(call.models, call.cols, dtype=torch.uint8, device=u.device)  # by tight rows
     call.refine(
         refine.refine_entries, call.num_rows, call.u, points, q, to_gap, space, state, score, *call.given,
-        index.rows.ptr, index.rows.other, pair, grad_weight, flags, *call.sizes, *call.steps, cap, **known, **widths,
+        index.rows.ptr, index.rows.other, pair, grad_weight, touched, flags, *call.sizes, *call.steps, cap,
+        **known, **widths,
     )  # fmt: skip
 
     side, grad_u = index.columns, torch.empty_like(call.u)
@@ -242,7 +244,7 @@ def aggregate_backward(
     call.by_hubs(backward.merge_points, side, *parts, side.hubs, *results, **_without_index(widths))
     call.refine(
         refine.refine_points, call.cols, call.u, points, call.beta, q, to_gap, space, state, pair, side.ptr,
-        side.other, index.entry, grad_u, by_column, flags, *call.sizes, **widths,
+        side.other, index.entry, grad_u, by_column, touched, flags, *call.sizes, **widths,
     )  # fmt: skip
     del q  # half of the memory that this takes, before there is more
 

@@ -9,7 +9,9 @@ They follow the kernels that they correct, and find nothing to do in most models
 
 and a tight row pulls u_j by w_j ∂L/∂g (cosh r_j ‖m‖²/2 − e^−r_j) along û_j, and by −w_j ∂L/∂g m across, besides what
 ∂L/∂s⃗ does. Attention features that are too close for their distance from the origin take the forms of
-`geometry/chord.py`; their T has a minus then. A program takes rows in turn, one at a time: that is slow, and seldom.
+`geometry/chord.py`; their T has a minus then.
+
+A program looks at many rows together, and takes those in turn, one at a time, that need it: that is slow, and seldom.
 """
 
 from __future__ import annotations
@@ -75,6 +77,35 @@ def refine_scores(
                     tl.store(its, -tl.abs(tl.load(its, free, 0.0)), free)
 
 
+@triton.jit
+def _refine_centroid(
+    u_ptr, point_ptr, root, score_ptr, weight_ptr, keep_ptr, ptr_ptr, col_ptr, out_ptr, space_ptr, state_ptr, i, row,
+    INDEX: tl.constexpr, D: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr, KEEP: tl.constexpr,
+    BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """Gap and centroid of one row."""
+    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    size, top = tl.load(state_ptr + 3 * row), tl.load(state_ptr + 3 * row + 2).to(tl.float32)
+    space = tl.load(space_ptr + row * D + c, c < D, 0.0)
+    gaps = tl.zeros([BLOCK_E], tl.float64)
+    start, stop = tl.load(ptr_ptr + i), tl.load(ptr_ptr + i + 1)
+    for at in range(start, stop, BLOCK_E):
+        score, weight, logarithm = logarithms(
+            score_ptr, weight_ptr, keep_ptr, at + e, at + e < stop, ATTENTION, WEIGHT, KEEP
+        )
+        there = logarithm > LOWEST
+        j = tl.load(col_ptr + at + e, there, 0).to(INDEX)
+        w = tl.where(there, weight * held_exp(score - top), 0.0).to(tl.float64)
+        point = point_ptr + 4 * j
+        own = _direction(u_ptr, point + 3, j, there, c, D)
+        turned = _squared_length((space / size)[None, :] - own)
+        gaps += w * (tl.load(point + 1, there, 0.0) * turned * 0.5 + tl.load(point + 2, there, 0.0))
+    gap = tl.sum(gaps, 0)
+    half = log1p(2 * size / gap) * 0.5
+    tl.store(out_ptr + row * D + c, (root * half / size) * space, c < D)
+    tl.store(state_ptr + 3 * row + 1, -gap)
+
+
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def refine_centroids(
     u_ptr, point_ptr, beta_ptr, score_ptr, weight_ptr, keep_ptr, ptr_ptr, col_ptr, out_ptr, space_ptr, state_ptr,
@@ -84,127 +115,146 @@ def refine_centroids(
 ):  # fmt: skip
     """Gaps and centroids of tight rows."""
     m = tl.program_id(1).to(tl.int64)
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    gap_ptr = state_ptr + 3 * m * rows + 1
     if tl.load(flag_ptr + 2 * m + 1) != 0:
         root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-        for i in range(tl.program_id(0), rows, tl.num_programs(0)):
-            row = m * rows + i
-            if tl.load(state_ptr + 3 * row + 1) < 0:
-                size, top = tl.load(state_ptr + 3 * row), tl.load(state_ptr + 3 * row + 2).to(tl.float32)
-                space = tl.load(space_ptr + row * D + c, c < D, 0.0)
-                gaps = tl.zeros([BLOCK_E], tl.float64)
-                start, stop = tl.load(ptr_ptr + i), tl.load(ptr_ptr + i + 1)
-                for at in range(start, stop, BLOCK_E):
-                    score, weight, logarithm = logarithms(
-                        score_ptr + m * entries, weight_ptr + m * weight_step, keep_ptr + m * keep_step, at + e,
-                        at + e < stop, ATTENTION, WEIGHT, KEEP,
-                    )  # fmt: skip
-                    there = logarithm > LOWEST
-                    j = tl.load(col_ptr + at + e, there, 0).to(INDEX)
-                    w = tl.where(there, weight * held_exp(score - top), 0.0).to(tl.float64)
-                    point = point_ptr + 4 * (m * cols + j)
-                    own = _direction(u_ptr + m * cols * D, point + 3, j, there, c, D)
-                    turned = _squared_length((space / size)[None, :] - own)
-                    gaps += w * (tl.load(point + 1, there, 0.0) * turned * 0.5 + tl.load(point + 2, there, 0.0))
-                gap = tl.sum(gaps, 0)
-                half = log1p(2 * size / gap) * 0.5
-                tl.store(out_ptr + row * D + c, (root * half / size) * space, c < D)
-                tl.store(state_ptr + 3 * row + 1, -gap)
+        for first in range(tl.program_id(0) * SOME_NODES, rows, tl.num_programs(0) * SOME_NODES):
+            some = first + tl.arange(0, SOME_NODES)
+            if tl.min(tl.load(gap_ptr + 3 * some, some < rows, 1.0), 0) < 0:
+                for i in range(first, tl.minimum(first + SOME_NODES, rows)):
+                    if tl.load(gap_ptr + 3 * i) < 0:
+                        _refine_centroid(
+                            u_ptr + m * cols * D, point_ptr + m * cols * 4, root, score_ptr + m * entries,
+                            weight_ptr + m * weight_step, keep_ptr + m * keep_step, ptr_ptr, col_ptr, out_ptr,
+                            space_ptr, state_ptr, i, m * rows + i, INDEX, D, ATTENTION, WEIGHT, KEEP, BLOCK_E, BLOCK_D,
+                        )  # fmt: skip
+
+
+@triton.jit
+def _refine_entries_of(
+    u_ptr, point_ptr, q_ptr, to_gap_ptr, space_ptr, state_ptr, score_ptr, weight_ptr, keep_ptr, ptr_ptr, col_ptr,
+    pair_ptr, grad_weight_ptr, touched_ptr, i, row, cap,
+    INDEX: tl.constexpr, D: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr,
+    KEEP: tl.constexpr, GRAD_WEIGHT: tl.constexpr, SHARED: tl.constexpr,
+    BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """The same for the entries of one row; its columns are marked as touched."""
+    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    size, top = tl.load(state_ptr + 3 * row), tl.load(state_ptr + 3 * row + 2).to(tl.float32)
+    n = tl.load(space_ptr + row * D + c, c < D, 0.0) / size
+    q, to_gap = tl.load(q_ptr + row * D + c, c < D, 0.0), tl.load(to_gap_ptr + row)
+    start, stop = tl.load(ptr_ptr + i), tl.load(ptr_ptr + i + 1)
+    for at in range(start, stop, BLOCK_E):
+        place = (at + e).to(tl.int64)
+        there = place < stop
+        score, weight, logarithm = logarithms(score_ptr, weight_ptr, keep_ptr, place, there, ATTENTION, WEIGHT, KEEP)
+        j = tl.load(col_ptr + place, there, 0).to(INDEX)
+        tl.store(touched_ptr + j, 1, there)
+        point = point_ptr + 4 * j
+        own = _direction(u_ptr, point + 3, j, there, c, D)
+        turned = _squared_length(n[None, :] - own)
+        sine = tl.load(point + 1, there, 0.0)
+        to_w = sine * tl.sum(own * q[None, :], 1)
+        to_w += (sine * turned * 0.5 + tl.load(point + 2, there, 0.0)) * to_gap
+        factor = held_exp(score - top)
+        if KEEP:
+            kept = tl.load(keep_ptr + place, there, 0) != 0
+            factor = tl.where(kept, factor, 0.0)
+        if GRAD_WEIGHT:
+            tl.store(grad_weight_ptr + place, hold(factor.to(tl.float64) * to_w), there)
+        w = tl.where(logarithm > LOWEST, weight * factor, 0.0)
+        tl.store(pair_ptr + 2 * place, -w, there)
+        if ATTENTION:
+            free = score > -cap
+            if SHARED:
+                free &= j != i
+            scale = tl.where(free, hold(-w.to(tl.float64) * to_w), 0.0)
+            tl.store(pair_ptr + 2 * place + 1, scale, there)
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def refine_entries(
     u_ptr, point_ptr, q_ptr, to_gap_ptr, space_ptr, state_ptr, score_ptr, weight_ptr, keep_ptr, ptr_ptr, col_ptr,
-    pair_ptr, grad_weight_ptr, flag_ptr, rows, cols, entries, weight_step, keep_step, cap,
+    pair_ptr, grad_weight_ptr, touched_ptr, flag_ptr, rows, cols, entries, weight_step, keep_step, cap,
     INDEX: tl.constexpr, D: tl.constexpr, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr,
     KEEP: tl.constexpr, GRAD_WEIGHT: tl.constexpr, SHARED: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Gradients in the weights and squared distances of tight rows, whose weights get a minus."""
     m = tl.program_id(1).to(tl.int64)
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    gap_ptr = state_ptr + 3 * m * rows + 1
     if tl.load(flag_ptr + 2 * m + 1) != 0:
-        for i in range(tl.program_id(0), rows, tl.num_programs(0)):
-            row = m * rows + i
-            if tl.load(state_ptr + 3 * row + 1) < 0:
-                size, top = tl.load(state_ptr + 3 * row), tl.load(state_ptr + 3 * row + 2).to(tl.float32)
-                n = tl.load(space_ptr + row * D + c, c < D, 0.0) / size
-                q, to_gap = tl.load(q_ptr + row * D + c, c < D, 0.0), tl.load(to_gap_ptr + row)
-                start, stop = tl.load(ptr_ptr + i), tl.load(ptr_ptr + i + 1)
-                for at in range(start, stop, BLOCK_E):
-                    place = (at + e).to(tl.int64)
-                    there = place < stop
-                    score, weight, logarithm = logarithms(
-                        score_ptr + m * entries, weight_ptr + m * weight_step, keep_ptr + m * keep_step, place, there,
-                        ATTENTION, WEIGHT, KEEP,
-                    )  # fmt: skip
-                    j = tl.load(col_ptr + place, there, 0).to(INDEX)
-                    point = point_ptr + 4 * (m * cols + j)
-                    own = _direction(u_ptr + m * cols * D, point + 3, j, there, c, D)
-                    turned = _squared_length(n[None, :] - own)
-                    sine = tl.load(point + 1, there, 0.0)
-                    to_w = sine * tl.sum(own * q[None, :], 1)
-                    to_w += (sine * turned * 0.5 + tl.load(point + 2, there, 0.0)) * to_gap
-                    factor = held_exp(score - top)
-                    if KEEP:
-                        kept = tl.load(keep_ptr + m * keep_step + place, there, 0) != 0
-                        factor = tl.where(kept, factor, 0.0)
-                    if GRAD_WEIGHT:
-                        tl.store(grad_weight_ptr + m * entries + place, hold(factor.to(tl.float64) * to_w), there)
-                    w = tl.where(logarithm > LOWEST, weight * factor, 0.0)
-                    tl.store(pair_ptr + 2 * (m * entries + place), -w, there)
-                    if ATTENTION:
-                        free = score > -cap
-                        if SHARED:
-                            free &= j != i
-                        scale = tl.where(free, hold(-w.to(tl.float64) * to_w), 0.0)
-                        tl.store(pair_ptr + 2 * (m * entries + place) + 1, scale, there)
+        for first in range(tl.program_id(0) * SOME_NODES, rows, tl.num_programs(0) * SOME_NODES):
+            some = first + tl.arange(0, SOME_NODES)
+            if tl.min(tl.load(gap_ptr + 3 * some, some < rows, 1.0), 0) < 0:
+                for i in range(first, tl.minimum(first + SOME_NODES, rows)):
+                    if tl.load(gap_ptr + 3 * i) < 0:
+                        _refine_entries_of(
+                            u_ptr + m * cols * D, point_ptr + m * cols * 4, q_ptr, to_gap_ptr, space_ptr, state_ptr,
+                            score_ptr + m * entries, weight_ptr + m * weight_step, keep_ptr + m * keep_step, ptr_ptr,
+                            col_ptr, pair_ptr + 2 * m * entries, grad_weight_ptr + m * entries,
+                            touched_ptr + m * cols, i, m * rows + i, cap,
+                            INDEX, D, ATTENTION, WEIGHT, KEEP, GRAD_WEIGHT, SHARED, BLOCK_E, BLOCK_D,
+                        )  # fmt: skip
+
+
+@triton.jit
+def _refine_point(
+    u_ptr, point_ptr, root, q_ptr, to_gap_ptr, space_ptr, state_ptr, pair_ptr, ptr_ptr, row_ptr, entry_ptr, grad_ptr,
+    beta_share_ptr, j, column,
+    INDEX: tl.constexpr, D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """The gradient in one column's point, and its share of that in β."""
+    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    point_ptr += 4 * column
+    stretch, sine, decayed = tl.load(point_ptr), tl.load(point_ptr + 1), tl.load(point_ptr + 2)
+    length, cosh = tl.load(point_ptr + 3), tl.sqrt(1 + sine * sine)
+    own = tl.load(u_ptr + column * D + c, c < D, 0.0).to(tl.float64) / tl.maximum(length, TINY)
+    pulled, moved = tl.zeros([BLOCK_D], tl.float64), tl.zeros([BLOCK_D], tl.float64)
+    weights, radials = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
+    start, stop = tl.load(ptr_ptr + j), tl.load(ptr_ptr + j + 1)
+    for at in range(start, stop, BLOCK_E):
+        there = at + e < stop
+        i = tl.load(row_ptr + at + e, there, 0).to(INDEX)
+        entry = tl.load(entry_ptr + at + e, there, 0).to(tl.int64)
+        w = tl.load(pair_ptr + 2 * entry, there, 0.0).to(tl.float64)
+        tight, pull = w < 0, tl.abs(w) * tl.load(to_gap_ptr + i, there, 0.0)
+        pulled += tl.sum(tl.abs(w)[:, None] * vectors(q_ptr, i, there, c, D), 0)
+        weights += tl.where(tight, 0.0, pull)
+        turn = vectors(space_ptr, i, tight, c, D) / tl.load(state_ptr + 3 * i, tight, 1.0)[:, None] - own[None, :]
+        turned = _squared_length(turn)
+        radials += tl.where(tight, pull * (turned * 0.5 * cosh - decayed), 0.0)
+        moved -= tl.sum(tl.where(tight & (turned > 0), pull, 0.0)[:, None] * turn, 0)
+    to_r = tl.sum(pulled * own, 0) * cosh + tl.sum(weights, 0) * sine + tl.sum(radials, 0)
+    pulled += moved
+    along = tl.sum(pulled * own, 0)
+    grad = (to_r / root - stretch * along) * own + stretch * pulled
+    tl.store(grad_ptr + column * D + c, hold(grad), c < D)
+    tl.store(beta_share_ptr + 2 * column, -to_r * tl.minimum(length / root, CUT))
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
 def refine_points(
     u_ptr, point_ptr, beta_ptr, q_ptr, to_gap_ptr, space_ptr, state_ptr, pair_ptr, ptr_ptr, row_ptr, entry_ptr,
-    grad_ptr, beta_share_ptr, flag_ptr, rows, cols, entries,
+    grad_ptr, beta_share_ptr, touched_ptr, flag_ptr, rows, cols, entries,
     INDEX: tl.constexpr, D: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Gradients in points that tight rows pull, and their shares of that in β."""
     m = tl.program_id(1).to(tl.int64)
-    e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    touched_ptr += m * cols
     if tl.load(flag_ptr + 2 * m + 1) != 0:
         root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-        for j in range(tl.program_id(0), cols, tl.num_programs(0)):
-            start, stop = tl.load(ptr_ptr + j), tl.load(ptr_ptr + j + 1)
-            least = tl.zeros([BLOCK_E], tl.float32)
-            for at in range(start, stop, BLOCK_E):
-                entry = tl.load(entry_ptr + at + e, at + e < stop, 0).to(tl.int64)
-                least = tl.minimum(least, tl.load(pair_ptr + 2 * (m * entries + entry), at + e < stop, 0.0))
-            if tl.min(least, 0) < 0:
-                column = m * cols + j
-                point = point_ptr + 4 * column
-                stretch, sine, decayed = tl.load(point), tl.load(point + 1), tl.load(point + 2)
-                length, cosh = tl.load(point + 3), tl.sqrt(1 + sine * sine)
-                own = tl.load(u_ptr + column * D + c, c < D, 0.0).to(tl.float64) / tl.maximum(length, TINY)
-                pulled, moved = tl.zeros([BLOCK_D], tl.float64), tl.zeros([BLOCK_D], tl.float64)
-                weights, radials = tl.zeros([BLOCK_E], tl.float64), tl.zeros([BLOCK_E], tl.float64)
-                for at in range(start, stop, BLOCK_E):
-                    there = at + e < stop
-                    i = tl.load(row_ptr + at + e, there, 0).to(INDEX)
-                    entry = tl.load(entry_ptr + at + e, there, 0).to(tl.int64)
-                    w = tl.load(pair_ptr + 2 * (m * entries + entry), there, 0.0).to(tl.float64)
-                    tight, pull = w < 0, tl.abs(w) * tl.load(to_gap_ptr + m * rows + i, there, 0.0)
-                    pulled += tl.sum(tl.abs(w)[:, None] * vectors(q_ptr + m * rows * D, i, there, c, D), 0)
-                    weights += tl.where(tight, 0.0, pull)
-                    size = tl.load(state_ptr + 3 * (m * rows + i), tight, 1.0)
-                    turn = vectors(space_ptr + m * rows * D, i, tight, c, D) / size[:, None] - own[None, :]
-                    turned = _squared_length(turn)
-                    radials += tl.where(tight, pull * (turned * 0.5 * cosh - decayed), 0.0)
-                    moved -= tl.sum(tl.where(tight & (turned > 0), pull, 0.0)[:, None] * turn, 0)
-                to_r = tl.sum(pulled * own, 0) * cosh + tl.sum(weights, 0) * sine + tl.sum(radials, 0)
-                pulled += moved
-                along = tl.sum(pulled * own, 0)
-                grad = (to_r / root - stretch * along) * own + stretch * pulled
-                tl.store(grad_ptr + column * D + c, hold(grad), c < D)
-                tl.store(beta_share_ptr + 2 * column, -to_r * tl.minimum(length / root, CUT))
+        for first in range(tl.program_id(0) * SOME_NODES, cols, tl.num_programs(0) * SOME_NODES):
+            some = first + tl.arange(0, SOME_NODES)
+            if tl.max(tl.load(touched_ptr + some, some < cols, 0).to(tl.int32), 0) > 0:
+                for j in range(first, tl.minimum(first + SOME_NODES, cols)):
+                    if tl.load(touched_ptr + j) > 0:
+                        _refine_point(
+                            u_ptr, point_ptr, root, q_ptr + m * rows * D, to_gap_ptr + m * rows,
+                            space_ptr + m * rows * D, state_ptr + 3 * m * rows, pair_ptr + 2 * m * entries, ptr_ptr,
+                            row_ptr, entry_ptr, grad_ptr, beta_share_ptr, j, m * cols + j,
+                            INDEX, D, BLOCK_E, BLOCK_D,
+                        )  # fmt: skip
 
 
 @triton.jit
