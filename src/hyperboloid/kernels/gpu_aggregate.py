@@ -26,7 +26,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_math import CUT, TINY, block_of_rows, decay, sinh, some_pieces
+from .gpu_math import CUT, STEP, TINY, block_of_rows, decay, sinh, some_pieces
 
 #: The logarithm of a weight that is 0.
 LOWEST = tl.constexpr(-3e38)
@@ -56,10 +56,27 @@ def held_exp(x):
 
 
 @triton.jit
-def vectors(ptr, node, there, c, WIDTH: tl.constexpr):
-    """Rows ``(…, D)`` of a matrix with WIDTH columns, in double precision."""
+def rows_of(ptr, node, there, c, WIDTH: tl.constexpr):
+    """Rows of a matrix with WIDTH columns ``(…, D)``, as they are."""
     inside = tl.expand_dims(there, -1) & (c < WIDTH)
-    return tl.load(ptr + tl.expand_dims(node, -1) * WIDTH + c, inside, 0.0).to(tl.float64)
+    return tl.load(ptr + tl.expand_dims(node, -1) * WIDTH + c, inside, 0.0)
+
+
+@triton.jit
+def vectors(ptr, node, there, c, WIDTH: tl.constexpr):
+    """The same in double precision."""
+    return rows_of(ptr, node, there, c, WIDTH).to(tl.float64)
+
+
+@triton.jit
+def products(x_ptr, i, y_ptr, j, there, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    """x_i·y_j of rows of two matrices with WIDTH columns, in double precision."""
+    step: tl.constexpr = min(BLOCK, STEP)
+    c = tl.arange(0, step)
+    total = vectors(x_ptr, i, there, c, WIDTH) * vectors(y_ptr, j, there, c, WIDTH)
+    for at in tl.static_range(step, BLOCK, step):
+        total += vectors(x_ptr, i, there, at + c, WIDTH) * vectors(y_ptr, j, there, at + c, WIDTH)
+    return tl.sum(total, 1)
 
 
 @triton.jit
@@ -120,19 +137,18 @@ def scores(
     is 1, and the model's first flag is raised.
     """
     m = tl.program_id(1).to(tl.int64)
-    e, f = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_A)
+    e = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E)
     there = e < count
     if HALF:
         e = tl.load(upper_ptr + e, there, 0).to(tl.int64)
     i, j = tl.load(row_ptr + e, there, 0).to(INDEX), tl.load(col_ptr + e, there, 0).to(INDEX)
-    x = vectors(query_ptr + m * rows * A, i, there, f, A)
-    y = vectors(key_ptr + m * cols * A, j, there, f, A)
+    product = products(query_ptr + m * rows * A, i, key_ptr + m * cols * A, j, there, A, BLOCK_A)
     query_polar_ptr += m * rows * 2
     key_polar_ptr += m * cols * 2
     times = tl.load(query_polar_ptr + 2 * i, there, 0.0) * tl.load(key_polar_ptr + 2 * j, there, 0.0)
     spaces = tl.load(query_polar_ptr + 2 * i + 1, there, 0.0) * tl.load(key_polar_ptr + 2 * j + 1, there, 0.0)
     beta = tl.load(beta_ptr + m).to(tl.float64)
-    score = 2 * (beta - times + spaces * tl.sum(x * y, 1))
+    score = 2 * (beta - times + spaces * product)
     close = there & cancels(score, times, beta)
     if SHARED:
         score = tl.where(i == j, 0.0, score)  # far out it would be rounding

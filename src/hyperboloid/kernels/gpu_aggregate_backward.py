@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_aggregate import LOWEST, held_exp, logarithms, vectors
+from .gpu_aggregate import LOWEST, held_exp, logarithms, products, vectors
 from .gpu_math import CUT, TINY, block_of_rows, hold, log1p, some_pieces
 
 
@@ -50,14 +50,13 @@ def entry_gradients(
 ):  # fmt: skip
     """Of some entries their weights and the gradients in their squared distances, side by side; and in given ones."""
     m = tl.program_id(1).to(tl.int64)
-    e, c = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
+    e = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E)
     there = e < entries
     i, j = tl.load(row_ptr + e, there, 0).to(INDEX), tl.load(col_ptr + e, there, 0).to(INDEX)
-    u = vectors(u_ptr + m * cols * D, j, there, c, D)
-    q = vectors(q_ptr + m * rows * D, i, there, c, D)
+    product = products(u_ptr + m * cols * D, j, q_ptr + m * rows * D, i, there, D, BLOCK_D)
     point_ptr += m * cols * 4
     cosh = tl.load(point_ptr + 4 * j + 1, there, 0.0) + tl.load(point_ptr + 4 * j + 2, there, 0.0)
-    to_w = tl.load(point_ptr + 4 * j, there, 0.0) * tl.sum(u * q, 1)
+    to_w = tl.load(point_ptr + 4 * j, there, 0.0) * product
     to_w += cosh * tl.load(to_gap_ptr + m * rows + i, there, 0.0)
     score, weight, logarithm = logarithms(
         score_ptr + m * entries, weight_ptr + m * weight_step, keep_ptr + m * keep_step, e, there,

@@ -23,8 +23,8 @@ import triton.language as tl
 from torch import Tensor
 
 from .gpu import _block, _held, _over_rows, _tile
-from .gpu_aggregate import radii, vectors
-from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh
+from .gpu_aggregate import products, radii, rows_of, vectors
+from .gpu_math import STEP, TINY, asinh, block_of_rows, clip, excess, hold, sinh
 
 #: Numbers of a node: n = ‖u‖, 1/n (at the origin 0), sinh r, cosh r, sinh r/n, r coth r − 1 and tanh(r/2)/n; side by
 #: side, and room for one more, so that none lies across two lines of memory.
@@ -65,6 +65,18 @@ def these(pairs_ptr, count, pairs_step, side_step, BLOCK_P: tl.constexpr):
     return m, p, there, tl.load(pairs_ptr + p, there, 0), tl.load(pairs_ptr + side_step + p, there, 0)
 
 
+@triton.jit
+def slopes(ptr, step, p, there):
+    """o_u and o_v ``(…, 1)`` of pairs at ``p``, which lie ``step`` apart."""
+    return tl.expand_dims(tl.load(ptr + p, there, 0.0), -1), tl.expand_dims(tl.load(ptr + step + p, there, 0.0), -1)
+
+
+@triton.jit
+def turn_of(u, v, of_u, of_v):
+    """turn of pairs ``(…, D)``, from their ends and slopes."""
+    return (u - v) - (of_u * u + of_v * v)
+
+
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
 def pair_sums(
     x_ptr, x_ends_ptr, y_ptr, y_ends_ptr, pairs_ptr, sums_ptr, rows, cols, count, pairs_step, side_step,
@@ -72,32 +84,38 @@ def pair_sums(
 ):  # fmt: skip
     """Sums over the coordinates of pairs of x ``(M, rows, D)`` and y ``(M, cols, D)``: ``(M, SUMS, P)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    c = tl.arange(0, BLOCK_D)
-    u, v = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
+    x_ptr += m * rows * D
+    y_ptr += m * cols * D
+    step: tl.constexpr = min(BLOCK_D, STEP)
+    c = tl.arange(0, step)
+    u, v = vectors(x_ptr, i, there, c, D), vectors(y_ptr, j, there, c, D)
+    us, vs, squares = (u,), (v,), (u - v) * (u + v)
+    for at in tl.static_range(step, BLOCK_D, step):
+        u, v = vectors(x_ptr, i, there, at + c, D), vectors(y_ptr, j, there, at + c, D)
+        us, vs, squares = us + (u,), vs + (v,), squares + (u - v) * (u + v)  # noqa: RUF005 (Triton has no stars)
     x_ends_ptr += (m * rows + i) * ENDS
     y_ends_ptr += (m * cols + j) * ENDS
     n_u, inverse_u = tl.load(x_ends_ptr, there, 0.0), tl.load(x_ends_ptr + 1, there, 0.0)
     n_v, inverse_v = tl.load(y_ends_ptr, there, 0.0), tl.load(y_ends_ptr + 1, there, 0.0)
-    d_n = tl.sum((u - v) * (u + v), 1) / tl.maximum(n_u + n_v, TINY)
+    d_n = tl.sum(squares, 1) / tl.maximum(n_u + n_v, TINY)
     shorter, longer = tl.where(n_u >= n_v, inverse_v, inverse_u), tl.where(n_u >= n_v, inverse_u, inverse_v)
     slope = d_n * shorter
     of_u, of_v = tl.where(n_u >= n_v, 0.0, slope), tl.where(n_u >= n_v, slope, 0.0)
-    turn = (u - v) - (of_u[:, None] * u + of_v[:, None] * v)
+    u, v = us[0], vs[0]
+    turn = turn_of(u, v, of_u[:, None], of_v[:, None])
+    turned, dots_u, dots_v, dots = turn * turn, turn * u, turn * v, u * v
+    for k in tl.static_range(1, BLOCK_D // step):
+        u, v = us[k], vs[k]
+        turn = turn_of(u, v, of_u[:, None], of_v[:, None])
+        turned, dots_u, dots_v, dots = turned + turn * turn, dots_u + turn * u, dots_v + turn * v, dots + u * v
     sums_ptr += m * SUMS * count + p
     tl.store(sums_ptr, d_n, there)
-    tl.store(sums_ptr + count, tl.sum(turn * turn, 1) * (longer * longer), there)
-    tl.store(sums_ptr + 2 * count, tl.sum(turn * u, 1), there)
-    tl.store(sums_ptr + 3 * count, tl.sum(turn * v, 1), there)
+    tl.store(sums_ptr + count, tl.sum(turned, 1) * (longer * longer), there)
+    tl.store(sums_ptr + 2 * count, tl.sum(dots_u, 1), there)
+    tl.store(sums_ptr + 3 * count, tl.sum(dots_v, 1), there)
     tl.store(sums_ptr + 4 * count, of_u, there)
     tl.store(sums_ptr + 5 * count, of_v, there)
-    tl.store(sums_ptr + 6 * count, tl.sum(u * v, 1), there)
-
-
-@triton.jit
-def turn_of(u, v, slopes_ptr, step, p, there):
-    """turn of pairs ``(…, D)``, from their ends and the slopes o_u and o_v at ``p``, which lie ``step`` apart."""
-    of_u, of_v = tl.load(slopes_ptr + p, there, 0.0), tl.load(slopes_ptr + step + p, there, 0.0)
-    return (u - v) - (tl.expand_dims(of_u, -1) * u + tl.expand_dims(of_v, -1) * v)
+    tl.store(sums_ptr + 6 * count, tl.sum(dots, 1), there)
 
 
 @triton.jit
@@ -190,19 +208,22 @@ def pair_pull(
 ):  # fmt: skip
     """Add the gradients of pairs to those of their nodes ``(M, N, D)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    c = tl.arange(0, BLOCK_D)
     z_ptr += m * nodes * D
-    u, v = vectors(z_ptr, i, there, c, D), vectors(z_ptr, j, there, c, D)
-    turn = turn_of(u, v, sums_ptr + (m * SUMS + 4) * count, count, p, there)
-    numbers_ptr += m * NUMBERS * count + p
-    to_u = tl.load(numbers_ptr, there, 0.0)[:, None] * u
-    to_u += tl.load(numbers_ptr + count, there, 0.0)[:, None] * turn
-    to_v = tl.load(numbers_ptr + 2 * count, there, 0.0)[:, None] * v
-    to_v += tl.load(numbers_ptr + 3 * count, there, 0.0)[:, None] * turn
-    inside = there[:, None] & (c < D)[None, :]
     grad_ptr += m * nodes * D
-    tl.atomic_add(grad_ptr + i[:, None] * D + c[None, :], hold(to_u).to(tl.float32), inside, sem="relaxed")
-    tl.atomic_add(grad_ptr + j[:, None] * D + c[None, :], hold(to_v).to(tl.float32), inside, sem="relaxed")
+    slope_u, slope_v = slopes(sums_ptr + (m * SUMS + 4) * count, count, p, there)
+    numbers_ptr += m * NUMBERS * count + p
+    of_u, across_u = tl.load(numbers_ptr, there, 0.0)[:, None], tl.load(numbers_ptr + count, there, 0.0)[:, None]
+    numbers_ptr += 2 * count
+    of_v, across_v = tl.load(numbers_ptr, there, 0.0)[:, None], tl.load(numbers_ptr + count, there, 0.0)[:, None]
+    step: tl.constexpr = min(BLOCK_D, STEP)
+    for at in tl.static_range(0, BLOCK_D, step):
+        c = at + tl.arange(0, step)
+        u, v = vectors(z_ptr, i, there, c, D), vectors(z_ptr, j, there, c, D)
+        turn = turn_of(u, v, slope_u, slope_v)
+        to_u, to_v = of_u * u + across_u * turn, of_v * v + across_v * turn
+        inside = there[:, None] & (c < D)
+        tl.atomic_add(grad_ptr + i[:, None] * D + c, hold(to_u.to(tl.float32)), inside, sem="relaxed")
+        tl.atomic_add(grad_ptr + j[:, None] * D + c, hold(to_v.to(tl.float32)), inside, sem="relaxed")
 
 
 @triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
@@ -210,11 +231,16 @@ def flat_squares(
     z_ptr, pairs_ptr, out_ptr, nodes, count, pairs_step, side_step,
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """‖u − v‖² of pairs ``(M, P)``."""
+    """‖u − v‖² of pairs ``(M, P)``, in single precision: no difference of floats loses more than its last digit."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    c = tl.arange(0, BLOCK_D)
-    delta = vectors(z_ptr + m * nodes * D, i, there, c, D) - vectors(z_ptr + m * nodes * D, j, there, c, D)
-    tl.store(out_ptr + m * count + p, tl.sum(delta * delta, 1), there)
+    z_ptr += m * nodes * D
+    step: tl.constexpr = min(BLOCK_D, STEP)
+    total = tl.zeros([BLOCK_P, step], tl.float32)
+    for at in tl.static_range(0, BLOCK_D, step):
+        c = at + tl.arange(0, step)
+        delta = rows_of(z_ptr, i, there, c, D) - rows_of(z_ptr, j, there, c, D)
+        total += delta * delta
+    tl.store(out_ptr + m * count + p, tl.sum(total, 1), there)
 
 
 @triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
@@ -224,14 +250,16 @@ def flat_pull(
 ):  # fmt: skip
     """Add ±2 scale (u − v) of pairs to their nodes ``(M, N, D)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    c = tl.arange(0, BLOCK_D)
-    delta = vectors(z_ptr + m * nodes * D, i, there, c, D) - vectors(z_ptr + m * nodes * D, j, there, c, D)
-    scale = 2 * tl.load(scale_ptr + m * count + p, there, 0.0)
-    pull = (scale[:, None] * delta).to(tl.float32)
-    inside = there[:, None] & (c < D)[None, :]
+    z_ptr += m * nodes * D
     grad_ptr += m * nodes * D
-    tl.atomic_add(grad_ptr + i[:, None] * D + c[None, :], pull, inside, sem="relaxed")
-    tl.atomic_add(grad_ptr + j[:, None] * D + c[None, :], -pull, inside, sem="relaxed")
+    scale = 2 * tl.load(scale_ptr + m * count + p, there, 0.0)[:, None]
+    step: tl.constexpr = min(BLOCK_D, STEP)
+    for at in tl.static_range(0, BLOCK_D, step):
+        c = at + tl.arange(0, step)
+        pull = scale * (rows_of(z_ptr, i, there, c, D) - rows_of(z_ptr, j, there, c, D))
+        inside = there[:, None] & (c < D)
+        tl.atomic_add(grad_ptr + i[:, None] * D + c, pull, inside, sem="relaxed")
+        tl.atomic_add(grad_ptr + j[:, None] * D + c, -pull, inside, sem="relaxed")
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
@@ -241,9 +269,8 @@ def entry_products(
 ):  # fmt: skip
     """g_i·v_j of entries ``(M, E)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
-    c = tl.arange(0, BLOCK_D)
-    g, v = vectors(g_ptr + m * rows * D, i, there, c, D), vectors(y_ptr + m * cols * D, j, there, c, D)
-    tl.store(out_ptr + m * count + p, tl.sum(g * v, 1), there)
+    product = products(g_ptr + m * rows * D, i, y_ptr + m * cols * D, j, there, D, BLOCK_D)
+    tl.store(out_ptr + m * count + p, product, there)
 
 
 class PairCall:
@@ -272,25 +299,27 @@ class PairCall:
     def sums(self, x: Tensor, x_ends: Tensor, y: Tensor, y_ends: Tensor) -> Tensor:
         """See :func:`pair_sums`."""
         out = self.numbers(SUMS.value)
-        self.take_sums(pair_sums, x, x_ends, y, y_ends, self.pairs, out, x.size(1), y.size(1))
+        given = (x, x_ends, y, y_ends, self.pairs, out, x.size(1), y.size(1))
+        self._by_coordinates(pair_sums, *given, tile=_tile(self.d, 32, 512))
         return out
 
     def programs(self, tile: int) -> tuple[int, int]:
         """How many there are, for so many pairs each."""
         return -(-self.count // tile), self.models
 
-    def take_sums(self, kernel: Any, *args: Any) -> None:
-        """Run a kernel that sums over coordinates; how many pairs at a time was measured, here and elsewhere."""
-        self._by_coordinates(kernel, *args, tile=_tile(self.d, 32, 1024 if self.d <= 32 else 512), warps=1)
+    def take_products(self, kernel: Any, *args: Any) -> None:
+        """Run a kernel that takes one sum over coordinates."""
+        self._by_coordinates(kernel, *args, tile=32)
 
     def add_up(self, kernel: Any, *args: Any) -> None:
         """Run a kernel that adds vectors to nodes."""
-        self._by_coordinates(kernel, *args, tile=_tile(self.d, 64, 512), warps=4)
+        self._by_coordinates(kernel, *args, tile=max(8, _tile(self.d, 32, 256)))
 
-    def _by_coordinates(self, kernel: Any, *args: Any, tile: int, warps: int) -> None:
+    def _by_coordinates(self, kernel: Any, *args: Any, tile: int) -> None:
+        """Run a kernel over coordinates; how many pairs at a time was measured, here and elsewhere."""
         if self.count:
             sizes = {"D": self.d, "BLOCK_P": tile, "BLOCK_D": _block(self.d)}
-            kernel[self.programs(tile)](*args, *self.sizes, **sizes, num_warps=warps)
+            kernel[self.programs(tile)](*args, *self.sizes, **sizes, num_warps=1)
 
     def by_pairs(self, kernel: Any, *args: Any, **constants: Any) -> None:
         """Run a kernel that looks at no vector."""
@@ -333,7 +362,7 @@ def flat_pair_squares(z: Tensor, pairs: Tensor) -> Tensor:
     """‖u − v‖² ``(M, P)``."""
     call, z = PairCall(pairs, z.size(2)), z.contiguous()
     out = z.new_empty(call.models, call.count)
-    call.take_sums(flat_squares, z, call.pairs, out, z.size(1))
+    call.take_products(flat_squares, z, call.pairs, out, z.size(1))
     return out
 
 

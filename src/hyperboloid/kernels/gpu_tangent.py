@@ -21,7 +21,7 @@ from .adjacency import Adjacency
 from .gpu import _held, _over_rows, by_pieces
 from .gpu_aggregate import vectors
 from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh, some_pieces
-from .gpu_pairs import ENDS, SUMS, entry_call, entry_products, these, turn_of
+from .gpu_pairs import ENDS, SUMS, entry_call, entry_products, slopes, these, turn_of
 
 #: Numbers of an entry: of g, u, turn in what row i gets ``(M, 3, E)``; o_u, o_v and those of g, v, u, turn in what
 #: column j gets ``(M, E, 6)``, side by side, because a column's entries lie far from each other.
@@ -96,7 +96,8 @@ def tangent_add(
         there = p < stop
         v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
         radial += tl.load(numbers_ptr + p, there, 0.0)
-        turn = turn_of(u[:, None, :], v, sums_ptr, count, p, there)
+        slope_u, slope_v = slopes(sums_ptr, count, p, there)
+        turn = turn_of(u[:, None, :], v, slope_u, slope_v)
         turned += tl.load(numbers_ptr + count + p, there, 0.0)[:, :, None] * turn
     total = tl.sum(radial, 1)[:, None] * u + tl.sum(turned, 1)
     out_ptr += (m * rows + i)[:, None] * D + c
@@ -186,7 +187,8 @@ def pull_rows(
         v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
         of_g += tl.load(numbers_ptr + p, there, 0.0)
         of_u += tl.load(numbers_ptr + count + p, there, 0.0)
-        turn = turn_of(u[:, None, :], v, sums_ptr, count, p, there)
+        slope_u, slope_v = slopes(sums_ptr, count, p, there)
+        turn = turn_of(u[:, None, :], v, slope_u, slope_v)
         turned += tl.load(numbers_ptr + 2 * count + p, there, 0.0)[:, :, None] * turn
     total = tl.sum(of_g, 1)[:, None] * g + tl.sum(of_u, 1)[:, None] * u + tl.sum(turned, 1)
     tl.atomic_add(out_ptr + (m * rows + i)[:, None] * D + c, total, own[:, None] & (c < D), sem="relaxed")
@@ -209,7 +211,8 @@ def pull_columns(
         i = tl.load(other_ptr + place, there, 0).to(tl.int64)
         u, g = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(g_ptr + m * rows * D, i, there, c, D)
         p = (m * count + tl.load(entry_ptr + place, there, 0)) * BY_COLUMN
-        turn = turn_of(u, v[:, None, :], numbers_ptr, 1, p, there)
+        slope_u, slope_v = slopes(numbers_ptr, 1, p, there)
+        turn = turn_of(u, v[:, None, :], slope_u, slope_v)
         of_v += tl.load(numbers_ptr + p + 3, there, 0.0)
         total += tl.load(numbers_ptr + p + 2, there, 0.0)[:, :, None] * g
         total += tl.load(numbers_ptr + p + 4, there, 0.0)[:, :, None] * u
@@ -260,7 +263,7 @@ def tangent_gradients(
     numbers = call.numbers(BY_ROW.value), call.numbers(BY_COLUMN.value).view(call.models, call.count, -1)
     to_weight = weight.new_empty(weight.shape)
     own = (grad.double() * x.double()).sum(-1)
-    call.take_sums(entry_products, grad, y, call.pairs, product, *sizes)
+    call.take_products(entry_products, grad, y, call.pairs, product, *sizes)
     known = (sums, x_ends, y_ends, call.pairs, beta, weight, own, product)
     call.by_pairs(tangent_slopes, *known, *numbers, to_weight, shares, weight.stride(0), *sizes)
     (rows, columns), sizes = adj.index[:2], (*sizes, call.count)
