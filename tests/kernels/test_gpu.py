@@ -83,6 +83,30 @@ def test_points_in_about_the_same_direction(radius, apart, d):
         assert (mine - exact).norm() <= 5e-5 * exact.norm()
 
 
+@pytest.mark.parametrize("d", [16, 64])
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_few_features_far_out_and_close(shared, d):
+    """See test_fused.py, of which this is the compiled twin."""
+    draws = torch.Generator().manual_seed(0)
+    edges = torch.randint(3000, (2, 9000), generator=draws)
+    edges = torch.cat([edges, edges.flip(0)], 1)
+    query, key = torch.nn.functional.normalize(torch.randn(2, 3000, d, generator=draws), dim=-1) * 11
+    query = key if shared else query
+    query[edges[1, :10]] = 1.01 * key[edges[0, :10]]
+    u, found = torch.randn(3000, 8, generator=draws), []
+    for device, dtype in (("cuda", torch.float32), ("cpu", torch.float64)):
+        adj = Adjacency.from_edges(*edges.to(device), (3000, 3000), self_loops=True)
+        inputs = [t.to(device, dtype).requires_grad_() for t in (u, key, query)]
+        attention = (inputs[1] if shared else inputs[2], inputs[1])
+        with use_backend("triton" if device == "cuda" else "reference"):
+            out = lorentz_aggregate(inputs[0], adj, torch.tensor(1.0).to(device, dtype), attention=attention, cap=1.0)
+            probe = torch.linspace(-1, 1, out.numel(), device=device, dtype=dtype).view(out.shape)
+            gradients = torch.autograd.grad((out * probe).sum(), inputs[: 2 if shared else 3])
+        found.append([t.detach().cpu().double() for t in (out, *gradients)])
+    for mine, exact in zip(*found, strict=True):
+        assert (mine - exact).norm() <= 1e-5 * exact.norm()
+
+
 @pytest.mark.parametrize(("n", "k", "own_weights"), [(2500, 3, True), (3, 2500, False)])
 def test_weighted_sums_of_many_models(n, k, own_weights):
     """See test_sums.py, of which this is the compiled twin: long rows or columns, in several pieces."""
