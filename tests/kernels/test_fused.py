@@ -1,5 +1,6 @@
 """The fused operator for float32, by every backend, against the reference in float64 on the same numbers."""
 
+import math
 import os
 import subprocess
 import sys
@@ -192,6 +193,19 @@ def test_a_few_features_far_out_and_close(shared, symmetric, cap, backend):
         *_, of_keys, of_queries, _flags = aggregate(*given, _flat(adj.index), symmetric, True, cap)
         again = [(numbers[0, :, 0] < 0).nonzero().flatten().tolist() for numbers in (of_keys, of_queries)]
         assert again == ([sorted({row, col}), []] if shared else [[col], [row]])
+
+
+@pytest.mark.parametrize("edges", [((0, 1, 1, 2), (1, 0, 2, 1)), ((0, 1, 1, 2, 0), (1, 0, 2, 1, 2))])
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_close_neighbour_and_one_that_is_not(shared, edges):
+    """Entries between a node that is computed again and one that is not have their whole share of the gradient in β."""
+    angle = torch.tensor([0.3, 1.5], dtype=torch.float64).sqrt().cumsum(0) / math.cosh(9.5)  # d² is 0.3, and 1.5
+    angle = torch.cat([torch.zeros(1, dtype=torch.float64), angle])
+    key = (9.5 * torch.stack([angle.cos(), angle.sin()], 1)).float()
+    adj = Adjacency.from_edges(*torch.tensor(edges), (3, 3), self_loops=True)
+    assert adj.index.symmetric == (len(edges[0]) == 4)
+    query = None if shared else 1.0001 * key.flip(0)
+    assert_right(adj, draw(3, 4, seed=1), torch.tensor(1.0), query=query, key=key)
 
 
 def test_a_far_row_may_have_the_origin_among_its_points():

@@ -19,9 +19,8 @@ from .adjacency import Index, Side
 
 #: Most entries, or neighbours of a node, that a program takes at a time, and room for all their coordinates; measured.
 TAKEN, ENTRY_ROOM, PIECE_ROOM = 32, 2048, 512
-#: How many rows, columns or entries a program looks at, whether something must be computed again, and least and most
-#: programs of a model: mostly there is nothing, and the fewer look the better.
-LOOKED_AT, FEWEST, MOST = 32, 64, 512
+#: Most programs of a model that look whether something must be computed again: mostly there is nothing.
+MOST = 512
 
 
 def _block(d: int) -> int:
@@ -150,12 +149,13 @@ class _Call:
         """Run a kernel over the pieces of rows or columns."""
         _over_pieces(kernel, side, self.models, constants.get("BLOCK_A") or constants["BLOCK_D"], *args, **constants)
 
-    def refine(self, kernel: Any, count: int, *args: Any, **constants: Any) -> None:
-        """Run a kernel of `gpu_refine.py`, whose programs take so many rows, columns or entries in turn."""
+    def refine(
+        self, kernel: Any, count: int, *args: Any, some: int = refine.SOME_NODES.value, **constants: Any
+    ) -> None:
+        """Run a kernel of `gpu_refine.py`, whose programs look at ``some`` of so many rows, columns or entries."""
         tile = _tile(max(constants.get("BLOCK_A", 1), constants.get("BLOCK_D", 1)), TAKEN, PIECE_ROOM)
         if count and self.entries:
-            programs = min(count, max(FEWEST, min(MOST, count // LOOKED_AT)))
-            kernel[(programs, self.models)](*args, BLOCK_E=tile, **constants)
+            kernel[(min(-(-count // some), MOST), self.models)](*args, BLOCK_E=tile, **constants)
 
     def by_hubs(self, kernel: Any, side: Side, *args: Any, **constants: Any) -> None:
         """Run a kernel over the rows or columns in several pieces."""
@@ -184,7 +184,7 @@ def aggregate(
         half = query is None and index.symmetric
         count = index.upper.size(0) if half else call.entries
         call.by_entries(kernels.scores, count, *given, index.upper, index.entry, count, HALF=half, **known)
-        call.refine(refine.refine_scores, call.entries, *given, **known)
+        call.refine(refine.refine_scores, call.entries, *given, some=refine.SOME_ENTRIES.value, **known)
 
     side, widths = index.rows, call.widths("D", call.d)
     out = u.new_empty(call.models, call.num_rows, call.d)
@@ -284,11 +284,12 @@ def _pull_features(
 ) -> None:  # fmt: skip
     """Gradient in the attention features of rows, columns, or nodes that are both; ``add`` to what is there."""
     side, a = call.index.columns if role == "column" else call.index.rows, mine[0].size(-1)
-    widths, kind = call.widths("A", a), {"ROLE": role, "ADD": add}
+    widths = call.widths("A", a)
     parts = call.wide(side.in_hubs, a), call.wide(side.in_hubs, 2)
     call.by_pieces(
         backward.pull_features, side, *mine, *others, call.beta, pair, call.index.entry,
-        grad, by_node, *parts, mine[0].size(1), others[0].size(1), call.entries, side.in_hubs, **kind, **widths,
+        grad, by_node, *parts, mine[0].size(1), others[0].size(1), call.entries, side.in_hubs,
+        ROLE=role, ADD=add, **widths,
     )  # fmt: skip
     results = (*mine, call.beta, grad, by_node, mine[0].size(1), side.in_hubs)
-    call.by_hubs(backward.merge_features, side, *parts, side.hubs, *results, **kind, **_without_index(widths))
+    call.by_hubs(backward.merge_features, side, *parts, side.hubs, *results, ADD=add, **_without_index(widths))

@@ -88,12 +88,12 @@ def _features(x_ptr, polar_ptr, node, there, f, A: tl.constexpr):
 @triton.jit
 def _store_features(
     grad_ptr, beta_share_ptr, x, time, stretch, node, there, f, space, timed, scaled, beta,
-    A: tl.constexpr, ROLE: tl.constexpr, ADD: tl.constexpr,
+    A: tl.constexpr, ADD: tl.constexpr,
 ):  # fmt: skip
     """Gradients of Σ scale·d_L² in attention features x, from Σ scale·s y and Σ scale·T; their shares of that in β.
 
-    d_L² is homogeneous in (x, y, √β), so 2β ∂d²/∂β = 2d² − x·∂d²/∂x − y·∂d²/∂y; the rows take 2 Σ scale·d², a node that
-    is row and column at once has met every entry twice.
+    d_L² is homogeneous in (x, y, √β), so 2β ∂d²/∂β = 2d² − x·∂d²/∂x − y·∂d²/∂y; an entry's row and its column take d²
+    each.
     """
     length = tl.sqrt(tl.sum(x * x, 1))
     inverse = 1 / tl.maximum(length, TINY)
@@ -101,11 +101,7 @@ def _store_features(
     sine = stretch * length  # √β sinh r
     radial = 2 / tl.sqrt(beta) * (sine * timed - time * along)
     grad = ((radial + 2 * stretch * along) * inverse)[:, None] * x - (2 * stretch)[:, None] * space
-    share, twice = -radial * length, 4 * (time * timed - sine * along)
-    if ROLE == "row":
-        share += twice - 4 * beta * scaled
-    if ROLE == "both":
-        share += twice * 0.5 - 2 * beta * scaled
+    share = 2 * (time * timed - sine * along) - 2 * beta * scaled - radial * length
     tl.store(beta_share_ptr + 2 * node + 1, share, there)
     if ADD:
         grad += vectors(grad_ptr, node, there, f, A)
@@ -148,15 +144,13 @@ def pull_features(
     tl.store(part_ptr + slot[:, None] * A + f, space, in_hub[:, None] & (f < A))
     tl.store(part_state_ptr + slot * 2, timed, in_hub)
     tl.store(part_state_ptr + slot * 2 + 1, scaled, in_hub)
-    _store_features(
-        grad_ptr, beta_share_ptr, x, time, stretch, node, whole, f, space, timed, scaled, beta, A, ROLE, ADD
-    )
+    _store_features(grad_ptr, beta_share_ptr, x, time, stretch, node, whole, f, space, timed, scaled, beta, A, ADD)
 
 
 @triton.jit(do_not_specialize=["num", "in_hubs"])
 def merge_features(
     part_ptr, part_state_ptr, hub_ptr, x_ptr, polar_ptr, beta_ptr, grad_ptr, beta_share_ptr, num, in_hubs,
-    A: tl.constexpr, ROLE: tl.constexpr, ADD: tl.constexpr, BLOCK_A: tl.constexpr,
+    A: tl.constexpr, ADD: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
     """The same for a row or column in several pieces."""
     hub, m = tl.program_id(0), tl.program_id(1).to(tl.int64)
@@ -174,7 +168,7 @@ def merge_features(
     beta = tl.load(beta_ptr + m).to(tl.float64)
     _store_features(
         grad_ptr, beta_share_ptr, x, time, stretch, node, one == 0, f, space[None, :], timed + one, scaled + one, beta,
-        A, ROLE, ADD,
+        A, ADD,
     )  # fmt: skip
 
 

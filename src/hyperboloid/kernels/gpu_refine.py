@@ -9,7 +9,7 @@ They follow the kernels that they correct, and find nothing to do in most models
 
 and a tight row pulls u_j by w_j ∂L/∂g (cosh r_j ‖m‖²/2 − e^−r_j) along û_j, and by −w_j ∂L/∂g m across, besides what
 ∂L/∂s⃗ does. Attention features that are too close for their distance from the origin take the forms of
-`geometry/chord.py`; their T has a minus then.
+`geometry/chord.py`; T has a minus where they have a gradient from it.
 
 A program looks at many rows together, and takes those in turn, one at a time, that need it: that is slow, and seldom.
 """
@@ -138,7 +138,7 @@ def _refine_entries_of(
     KEEP: tl.constexpr, GRAD_WEIGHT: tl.constexpr, SHARED: tl.constexpr,
     BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """The same for the entries of one row; its columns are marked as touched."""
+    """Gradients in the weights and squared distances of one row; its columns are marked as touched."""
     e, c = tl.arange(0, BLOCK_E), tl.arange(0, BLOCK_D)
     size, top = tl.load(state_ptr + 3 * row), tl.load(state_ptr + 3 * row + 2).to(tl.float32)
     n = tl.load(space_ptr + row * D + c, c < D, 0.0) / size
@@ -306,28 +306,29 @@ def _refine_feature(
     length = tl.sqrt(tl.sum(x * x, 0))
     own, sine = x / tl.maximum(length, TINY), stretch * length
     space, careful = tl.zeros([BLOCK_A], tl.float64), tl.zeros([BLOCK_A], tl.float64)
-    timed, twice = tl.zeros([], tl.float64), tl.zeros([], tl.float64)
+    timed, scaled, squared = tl.zeros([], tl.float64), tl.zeros([], tl.float64), tl.zeros([], tl.float64)
     if ROW:
         start, stop = tl.load(row_ptr_ptr + i), tl.load(row_ptr_ptr + i + 1)
         space, careful, timed, scaled, squared = _careful_sums(
             x, time, stretch, y_ptr, other_polar_ptr, score_ptr, pair_ptr, row_other_ptr, entry_ptr,
             start, stop, beta, e, f, INDEX, A, False,
         )  # fmt: skip
-        twice = 4 * (time * timed - sine * tl.sum(space * own, 0)) - 4 * beta * scaled + 2 * squared
     if COLUMN:
         start, stop = tl.load(column_ptr_ptr + i), tl.load(column_ptr_ptr + i + 1)
-        its_space, its_careful, its_timed, _scaled, _squared = _careful_sums(
+        its_space, its_careful, its_timed, its_scaled, its_squared = _careful_sums(
             x, time, stretch, y_ptr, other_polar_ptr, score_ptr, pair_ptr, column_other_ptr, entry_ptr,
             start, stop, beta, e, f, INDEX, A, True,
         )  # fmt: skip
         space += its_space
         careful += its_careful
         timed += its_timed
+        scaled += its_scaled
+        squared += its_squared
     along = tl.sum(space * own, 0)
     radial = 2 / tl.sqrt(beta) * (sine * timed - time * along)
     grad = (radial + 2 * stretch * along) * own - 2 * stretch * space + careful
     tl.store(grad_ptr + node * A + f, hold(grad), f < A)
-    share = twice - tl.sum(grad * x, 0)
+    share = 2 * (time * timed - sine * along) - 2 * beta * scaled + squared - tl.sum(grad * x, 0)
     if ROW:
         tl.store(row_share_ptr + 2 * node + 1, share)
         if COLUMN:
