@@ -208,10 +208,11 @@ def _tables(measured: Board, printed: Board, narrow: set[Key]) -> list[str]:
 def _splits(everything: Sequence[Line], measured: Board) -> str:
     """Cells that were measured on other splits too."""
     found, rows = _other_splits(everything), []
+    by_key = {cell_key(cell): cell for cell in all_cells()}
     for line in found:
         there = measured.scores.get(key_of(line))
         score = measured_board([line]).scores[key_of(line)]
-        cell = next(cell for cell in all_cells() if cell_key(cell) == key_of(line))
+        cell = by_key[key_of(line)]
         name = "the authors' masks" if line["split"] == MASKS else f"splits {line['split']}"
         means = [statistics.mean(tests) for tests in line.get("test_by_split", {}).values()]
         spread = f"{percent(min(means))} to {percent(max(means))}" if means else MISSING
@@ -244,9 +245,11 @@ def _claims(findings: Sequence[tuple[Claim[Board], Finding]], measured: Board, p
 
 
 def _other_splits(everything: Sequence[Line]) -> list[Line]:
-    """Lines of cells that were measured on other splits too."""
+    """Lines of cells that were measured on other splits too, in the order of the tables."""
     others = [split for split in dict.fromkeys(line["split"] for line in everything) if split != SPLIT]
-    return [line for split in sorted(others, key=str) for line in chosen_lines(everything, split)]
+    place = {cell_key(cell): i for i, cell in enumerate(all_cells())}
+    found = [line for split in sorted(others, key=str) for line in chosen_lines(everything, split)]
+    return sorted(found, key=lambda line: place[key_of(line)])
 
 
 def _mean(line: Line) -> str:
