@@ -180,11 +180,12 @@ def aggregate(
             query = query.contiguous()
             rows = query, query_polar = query, _polar(query, call.beta, flags, 2)
         given = (*rows, key, key_polar, call.beta, index.target, index.rows.other, score, flags, *call.sizes, cap)
-        known = {"SHARED": query is None, **call.widths("A", key.size(-1))}
+        widths = call.widths("A", key.size(-1))
         half = query is None and index.symmetric
         count = index.upper.size(0) if half else call.entries
-        call.by_entries(kernels.scores, count, *given, index.upper, index.entry, count, HALF=half, **known)
-        call.refine(refine.refine_scores, call.entries, *given, some=refine.SOME_ENTRIES.value, **known)
+        kind = {"SHARED": query is None, "HALF": half}
+        call.by_entries(kernels.scores, count, *given, index.upper, index.entry, count, **kind, **widths)
+        call.refine(refine.refine_scores, call.entries, *given, some=refine.SOME_ENTRIES.value, **widths)
 
     side, widths = index.rows, call.widths("D", call.d)
     out = u.new_empty(call.models, call.num_rows, call.d)

@@ -316,7 +316,7 @@ class PairCall:
         self._by_coordinates(kernel, *args, tile=max(8, _tile(self.d, 32, 256)))
 
     def _by_coordinates(self, kernel: Any, *args: Any, tile: int) -> None:
-        """Run a kernel over coordinates; how many pairs at a time was measured, here and elsewhere."""
+        """Run a kernel over coordinates; a warp takes so many pairs at a time."""
         if self.count:
             sizes = {"D": self.d, "BLOCK_P": tile, "BLOCK_D": _block(self.d)}
             kernel[self.programs(tile)](*args, *self.sizes, **sizes, num_warps=1)

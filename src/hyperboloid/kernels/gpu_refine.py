@@ -48,8 +48,7 @@ def _direction(ptr, length_ptr, node, there, c, WIDTH: tl.constexpr):
 def refine_scores(
     query_ptr, query_polar_ptr, key_ptr, key_polar_ptr, beta_ptr, row_ptr, col_ptr, score_ptr, flag_ptr,
     rows, cols, entries, cap,
-    INDEX: tl.constexpr, A: tl.constexpr, SHARED: tl.constexpr,
-    BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
+    INDEX: tl.constexpr, A: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_A: tl.constexpr,
 ):  # fmt: skip
     """Scores of which too little is left; T of nodes that have a gradient from one gets a minus."""
     m = tl.program_id(1).to(tl.int64)
