@@ -51,6 +51,7 @@ JITFunction.run = compile_only
 from hyperboloid.kernels import (  # noqa: E402
     Adjacency,
     gpu,
+    gpu_linear,
     gpu_non_edges,
     gpu_pairs,
     gpu_random,
@@ -90,7 +91,10 @@ gpu_training.adam_(*(state.clone() for _ in range(4)), torch.ones(30), beta, bet
 gpu_training.judge(record, beta, record.clone(), beta.clone(), torch.zeros(M, dtype=torch.int32), step, 20, 5)
 random_key = gpu_random.fold(step, 3)
 gpu_random.keep_mask(random_key, 4, torch.tensor(0.5), P)
-for numbers in (z[0], z[0].T):
+for numbers in (z[0], z[0].T, z.flatten(1)):
     gpu_random.dropout(numbers, random_key, 4, torch.tensor(0.5))
+of_weights = torch.randn(M, 9, D)
+product = gpu_linear.row_product(z, of_weights, transposed=True)
+gpu_linear.tall_product(product, z), gpu_linear.row_product(product, of_weights, transposed=False)
 gpu_non_edges.random_non_edges(random_key, P, torch.arange(N), 10**6, (10, torch.arange(1000), 9))
 print("\n".join(sorted({key[0] for key in compiled})))

@@ -14,6 +14,8 @@ import triton.language as tl
 from torch import Tensor
 
 BLOCK = 2048
+#: Wide rows begin at multiples of so many numbers: what multiplies them reads four at a time.
+WIDE, ALIGNED = 64, 16
 
 
 @triton.jit
@@ -74,31 +76,48 @@ def _keep_mask(
     tl.store(out_ptr + model * count + place, keep, place < count)
 
 
-@triton.jit(do_not_specialize=["models", "number", "key_step", "p_step"])
-def _dropout(
-    x_ptr, key_ptr, p_ptr, out_ptr, count, columns, model_step, row_step, column_step, models, number, key_step,
-    p_step, DENSE: tl.constexpr, FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
-):  # fmt: skip
-    """x·mask/(1 − p) of matrices of ``count`` numbers, in any order in memory; the result has them row by row.
+@triton.jit
+def _scaled(x, keep, p):
+    """x·mask/(1 − p).
 
-    Where x has them so too, which is DENSE, no row and column need be known: a division of integers costs much. So does
-    one of floats: the double product with 1/(1 − p) is rounded to the same float32, for no quotient of two of them lies
-    closer than 2⁻⁴⁹ of itself to the middle between two others.
+    A division of floats costs much: the double product with 1/(1 − p) is rounded to the same float32, for no quotient
+    of two of them lies closer than 2⁻⁴⁹ of itself to the middle between two others.
     """
-    model, place = _elements(models, INDEX, BLOCK)
-    keep, p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
-    x_ptr += model * model_step
-    if DENSE:
-        x = tl.load(x_ptr + place, place < count, 0.0)
-    else:
-        row, column = (place // columns).to(tl.int64), (place % columns).to(tl.int64)
-        x = tl.load(x_ptr + row * row_step + column * column_step, place < count, 0.0)
     kept, share = x * keep.to(x.dtype), (1 - p).to(x.dtype)
     if x.dtype == tl.float64:
         kept = kept / share
     else:
         kept = kept.to(tl.float64) * (1 / share.to(tl.float64))
-    tl.store(out_ptr + model * count + place, kept.to(x.dtype), place < count)
+    return kept.to(x.dtype)
+
+
+@triton.jit(do_not_specialize=["models", "number", "key_step", "p_step"])
+def _dropout(
+    x_ptr, key_ptr, p_ptr, out_ptr, count, model_step, models, number, key_step, p_step,
+    FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """Dropout of ``count`` numbers of each model, side by side in memory."""
+    model, place = _elements(models, INDEX, BLOCK)
+    keep, p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
+    x = tl.load(x_ptr + model * model_step + place, place < count, 0.0)
+    tl.store(out_ptr + model * count + place, _scaled(x, keep, p), place < count)
+
+
+@triton.jit(do_not_specialize=["rows", "models", "number", "key_step", "p_step"])
+def _dropout_of_rows(
+    x_ptr, key_ptr, p_ptr, out_ptr, rows, columns, model_step, row_step, column_step, out_step, models, number,
+    key_step, p_step, FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """Dropout of a matrix of each model, in any order in memory; rows of the result begin ``out_step`` apart."""
+    model = (tl.program_id(0) % models).to(tl.int64)
+    r = (tl.program_id(0) // models * BLOCK_R + tl.arange(0, BLOCK_R))[:, None].to(INDEX)
+    c = (tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C))[None, :]
+    keep, p = _kept(r * columns + c, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
+    inside = (r < rows) & (c < columns)
+    x_ptr += model * model_step + r.to(tl.int64) * row_step
+    x = tl.load(x_ptr + c.to(tl.int64) * column_step, inside, 0.0)
+    out_ptr += (model * rows + r) * out_step + c
+    tl.store(out_ptr, _scaled(x, keep, p), inside)
 
 
 def _blocks(count: int) -> int:
@@ -142,10 +161,19 @@ class _Models:
         self.numbers = self.count, number, keys.stride(0), p.stride(0)
         self._fold = key is not None
 
-    def run(self, kernel: Any, count: int, *args: Any, **constants: Any) -> None:
+    def run(self, kernel: Any, count: int, *args: Any) -> None:
         """Run a kernel over ``count`` elements of every model."""
-        constants |= {"FOLD": self._fold, "INDEX": tl.int32 if count < 2**31 - BLOCK else tl.int64}
-        kernel[(_blocks(count) * self.count,)](*args, *self.numbers, **constants, BLOCK=BLOCK)
+        kernel[(_blocks(count) * self.count,)](*args, *self.numbers, **self._constants(count), BLOCK=BLOCK)
+
+    def run_rows(self, kernel: Any, rows: int, columns: int, *args: Any) -> None:
+        """Run a kernel over a matrix of every model."""
+        width = min(256, triton.next_power_of_2(columns))
+        tile = {"BLOCK_R": BLOCK // width, "BLOCK_C": width}
+        grid = -(-rows // tile["BLOCK_R"]) * self.count, -(-columns // width)
+        kernel[grid](*args, *self.numbers, **self._constants(rows * columns), **tile)
+
+    def _constants(self, count: int) -> dict[str, Any]:
+        return {"FOLD": self._fold, "INDEX": tl.int32 if count < 2**31 - BLOCK else tl.int64}
 
 
 class _KeepMask(torch.autograd.Function):
@@ -170,13 +198,20 @@ class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
         models = _Models(key, p, number)
-        out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-        if out.numel():
-            own = x if models.shape else x.unsqueeze(0)
-            if own.dim() != 3:
-                own = own.reshape(models.count, 1, -1)
-            count, dense = out.numel() // models.count, own[0].is_contiguous()
-            models.run(_dropout, count, own, *models.tensors, out, count, own.size(2), *own.stride(), DENSE=dense)
+        own = x if models.shape else x.unsqueeze(0)
+        own = own if own.dim() == 3 else own.reshape(models.count, 1, -1)
+        rows, columns = own.shape[1:]
+        step = -(-columns // ALIGNED) * ALIGNED if rows > 1 and columns > WIDE else columns
+        *shape, width = x.shape
+        out = torch.empty(*shape, width + step - columns, dtype=x.dtype, device=x.device)[..., :width]
+        if not out.numel():
+            return out
+        if step == columns and own[0].is_contiguous():
+            models.run(_dropout, rows * columns, own, *models.tensors, out, rows * columns, own.stride(0))
+        else:
+            models.run_rows(
+                _dropout_of_rows, rows, columns, own, *models.tensors, out, rows, columns, *own.stride(), step
+            )
         return out
 
     @staticmethod

@@ -1,0 +1,115 @@
+"""Products of linear maps as Triton kernels, float32, on tensor cores.
+
+A tensor core multiplies numbers of 11 bits. Each float32 is split into two such numbers, and three of their four
+products are added up (``tf32x3``): the errors are those of float32, and an H200 takes half the time of its float32
+units. The gradient of the weights is a product of tall matrices with a small result, and a GPU gives each tile of it to
+one of its processors: where few models have few tiles, the nodes are taken in parts, whose products are added up.
+
+Tiles were measured on an H200, 136 models of Amazon (767 features, 16 to 64 columns), Pubmed and Cora (16 to 64).
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+from torch import Tensor
+
+#: Programs that keep a GPU busy, the fewest nodes that are worth one, and the most that one should add up.
+BUSY, WORTHWHILE, LONG = 1024, 256, 4096
+
+
+@triton.jit(do_not_specialize=["nodes", "models"])
+def row_products(
+    x_ptr, weight_ptr, out_ptr, nodes, width, columns, x_model, x_row, weight_model, weight_row, models,
+    TRANSPOSED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """X W ``(M, nodes, columns)``, or X Wᵀ if ``TRANSPOSED``."""
+    m, n = (tl.program_id(0) % models).to(tl.int64), tl.program_id(0) // models * BLOCK_N + tl.arange(0, BLOCK_N)
+    c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
+    x_ptr += m * x_model + n[:, None].to(tl.int64) * x_row
+    weight_ptr += m * weight_model
+    total = tl.zeros([BLOCK_N, BLOCK_C], tl.float32)
+    for start in range(0, width, BLOCK_K):
+        k = start + tl.arange(0, BLOCK_K)
+        x = tl.load(x_ptr + k[None, :], (n[:, None] < nodes) & (k[None, :] < width), 0.0)
+        place = c[None, :] * weight_row + k[:, None] if TRANSPOSED else k[:, None] * weight_row + c[None, :]
+        weight = tl.load(weight_ptr + place, (c[None, :] < columns) & (k[:, None] < width), 0.0)
+        total = tl.dot(x, weight, total, input_precision="tf32x3")
+    out_ptr += (m * nodes + n[:, None]) * columns + c[None, :]
+    tl.store(out_ptr, total, (n[:, None] < nodes) & (c[None, :] < columns))
+
+
+@triton.jit(do_not_specialize=["nodes", "part", "parts", "models"])
+def tall_products(
+    a_ptr, x_ptr, out_ptr, nodes, part, parts, columns, width, a_model, a_row, x_model, x_row, models,
+    BLOCK_C: tl.constexpr, BLOCK_W: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    """Aᵀ X ``(M, parts, columns, width)``, over ``part`` nodes each."""
+    m, which = (tl.program_id(0) % models).to(tl.int64), tl.program_id(0) // models
+    tiles = tl.cdiv(width, BLOCK_W)
+    c = tl.program_id(1) // tiles * BLOCK_C + tl.arange(0, BLOCK_C)
+    k = tl.program_id(1) % tiles * BLOCK_W + tl.arange(0, BLOCK_W)
+    a_ptr += m * a_model
+    x_ptr += m * x_model
+    last = tl.minimum(nodes, (which + 1) * part)
+    total = tl.zeros([BLOCK_W, BLOCK_C], tl.float32)  # the other way round, for columns are few
+    for start in range(which * part, last, BLOCK_N):
+        n = (start + tl.arange(0, BLOCK_N)).to(tl.int64)
+        a = tl.load(a_ptr + n[:, None] * a_row + c[None, :], (n[:, None] < last) & (c[None, :] < columns), 0.0)
+        x = tl.load(x_ptr + n[None, :] * x_row + k[:, None], (n[None, :] < last) & (k[:, None] < width), 0.0)
+        total = tl.dot(x, a, total, input_precision="tf32x3")
+    out_ptr += ((m * parts + which) * columns + c[None, :]) * width + k[:, None]
+    tl.store(out_ptr, total, (c[None, :] < columns) & (k[:, None] < width))
+
+
+def _block(size: int, most: int) -> int:
+    """The power of two that holds ``size``, from 16, which a tensor core wants, to ``most``."""
+    return max(16, min(most, 1 << (size - 1).bit_length()))
+
+
+def _in_rows(t: Tensor) -> Tensor:
+    """``(M, N, k)``, with the numbers of a row side by side."""
+    return t if t.stride(2) == 1 else t.contiguous()
+
+
+def _aligned(weight: Tensor) -> Tensor:
+    """Small matrices, copied to where four numbers can be read at a time; else the product takes 1.6 times as long."""
+    places = weight.storage_offset(), *weight.stride()[:2]
+    return weight.contiguous() if weight.size(2) % 16 == 0 and any(place % 16 for place in places) else weight
+
+
+def row_product(x: Tensor, weight: Tensor, *, transposed: bool) -> Tensor:
+    """X W ``(M, N, c)``, or X Wᵀ, for X ``(M, N, k)``; or a single product, without M."""
+    if x.dim() == 2:
+        return row_product(x.unsqueeze(0), weight.unsqueeze(0), transposed=transposed).squeeze(0)
+    x, weight = _in_rows(x), _aligned(_in_rows(weight))
+    (models, nodes, width), columns = x.shape, weight.size(1 if transposed else 2)
+    out = x.new_empty(models, nodes, columns)
+    if not out.numel() or not width:
+        return out.zero_()
+    block = _block(columns, 64)
+    rows = 128 if block == 64 else 64
+    row_products[(-(-nodes // rows) * models, -(-columns // block))](
+        x, weight, out, nodes, width, columns, *x.stride()[:2], *weight.stride()[:2], models,
+        TRANSPOSED=transposed, BLOCK_N=rows, BLOCK_C=block, BLOCK_K=_block(width, 32), num_warps=rows // 32,
+    )  # fmt: skip
+    return out
+
+
+def tall_product(a: Tensor, x: Tensor) -> Tensor:
+    """Aᵀ X ``(M, c, k)`` of tall ``(M, N, c)`` and ``(M, N, k)``; or a single product, without M."""
+    if a.dim() == 2:
+        return tall_product(a.unsqueeze(0), x.unsqueeze(0)).squeeze(0)
+    a, x = _in_rows(a), _in_rows(x)
+    (models, nodes, columns), width = a.shape, x.size(2)
+    large = columns > 32 and width > 64
+    block_c, block_w = _block(columns, 64 if large else 32), _block(width, 128 if large else 64)
+    tiles = -(-columns // block_c) * -(-width // block_w)
+    parts = max(1, nodes // LONG, min(BUSY // max(tiles * models, 1), nodes // WORTHWHILE))
+    out = a.new_empty(models, parts, columns, width)
+    if out.numel():
+        tall_products[(parts * models, tiles)](
+            a, x, out, nodes, -(-nodes // parts), parts, columns, width, *a.stride()[:2], *x.stride()[:2], models,
+            BLOCK_C=block_c, BLOCK_W=block_w, BLOCK_N=64 if block_w < 64 else 32, num_warps=max(1, block_w // 32),
+        )  # fmt: skip
+    return out.squeeze(1) if parts == 1 else out.sum(1)
