@@ -94,7 +94,6 @@ gpu_random.keep_mask(random_key, 4, torch.tensor(0.5), P)
 for numbers in (z[0], z[0].T, z.flatten(1)):
     gpu_random.dropout(numbers, random_key, 4, torch.tensor(0.5))
 of_weights = torch.randn(M, 9, D)
-product = gpu_linear.row_product(z, of_weights, transposed=True)
-gpu_linear.tall_product(product, z), gpu_linear.row_product(product, of_weights, transposed=False)
+gpu_linear.tall_product(gpu_linear.row_product(z, of_weights), z)
 gpu_non_edges.random_non_edges(random_key, P, torch.arange(N), 10**6, (10, torch.arange(1000), 9))
 print("\n".join(sorted({key[0] for key in compiled})))

@@ -195,6 +195,19 @@ def test_a_few_features_far_out_and_close(shared, symmetric, cap, backend):
         assert again == ([sorted({row, col}), []] if shared else [[col], [row]])
 
 
+@pytest.mark.parametrize("radius", [15, 30, 80])
+def test_what_is_far_beyond_the_cap_is_not_computed_again(radius, backend):
+    """Directions that differ by 1e-4: too little is left of d² for itself, and plenty to say that the cap is below."""
+    adj, draws = graph(40, 100, symmetric=True), torch.Generator().manual_seed(1)
+    around = torch.ones(40, 6) + 1e-4 * torch.randn(40, 6, generator=draws)
+    key, u, beta = radius * torch.nn.functional.normalize(around), draw(40, 5, seed=1), torch.tensor(1.0)
+    assert_right(adj, u, beta, key=key, cap=1.0, tolerance=1e-5)
+    if backend == "triton":
+        given = (t if t is None else t.unsqueeze(0) for t in (u, None, key, beta, None, None))
+        *_, flags = aggregate(*given, _flat(adj.index), True, True, 1.0)
+        assert not flags[0, 0]
+
+
 @pytest.mark.parametrize("edges", [((0, 1, 1, 2), (1, 0, 2, 1)), ((0, 1, 1, 2, 0), (1, 0, 2, 1, 2))])
 @pytest.mark.parametrize("shared", [True, False])
 def test_a_close_neighbour_and_one_that_is_not(shared, edges):

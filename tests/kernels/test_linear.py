@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from torch.func import vmap
+from torch.func import jacrev, vjp, vmap
 from torch.nn import functional as F
 
 from hyperboloid.kernels import linear, use_backend
@@ -42,57 +42,61 @@ def assert_accurate(found, expected):
 @pytest.mark.parametrize(
     ("models", "nodes", "width", "columns"), [(2, 300, 5, 7), (1, 129, 767, 64), (3, 64, 100, 33), (2, 77, 16, 128)]
 )
-@pytest.mark.parametrize("transposed", [True, False])
-def test_a_product_of_rows(models, nodes, width, columns, transposed):
-    x, weight = normal(models, nodes, width), normal(models, width, columns)
-    given = weight.mT.contiguous() if transposed else weight
-    assert_accurate(row_product(x, given, transposed=transposed), x.double() @ weight.double())
-    assert_accurate(row_product(x[0], given[0], transposed=transposed), x[0].double() @ weight[0].double())
+def test_a_product_of_rows(models, nodes, width, columns):
+    x, weight = normal(models, nodes, width), normal(models, columns, width)
+    assert_accurate(row_product(x, weight), x.double() @ weight.double().mT)
+    assert_accurate(row_product(x[0], weight[0]), x[0].double() @ weight[0].double().mT)
 
 
 @pytest.mark.parametrize(
-    ("models", "nodes", "columns", "width", "split"),
+    ("models", "nodes", "columns", "width", "parts"),
     [
-        (1, 5 * WORTHWHILE - 3, 16, 16, True),
-        (3, 1111, 40, 64, True),
-        (1, 300, 40, 90, False),
-        (13, 2 * LONG, 3, 4, True),
-        (7, 900, 8, 8, False),
-        (2, 300, 5, 7, False),
+        (1, 5 * WORTHWHILE - 3, 16, 16, 4),
+        (3, 1111, 40, 64, 2),
+        (13, 2 * LONG - 1, 3, 4, 2),
+        (1, 300, 40, 150, 1),  # several tiles of the width
+        (7, 900, 8, 80, 1),
+        (2, 300, 5, 7, 1),
     ],
 )
-def test_a_product_of_tall_matrices(models, nodes, columns, width, split, monkeypatch):
-    a, x, parts = normal(models, nodes, columns), normal(models, nodes, width), []
+def test_a_product_of_tall_matrices(models, nodes, columns, width, parts, monkeypatch):
     monkeypatch.setattr(gpu_linear, "BUSY", 13)
-    add = torch.Tensor.sum
-    monkeypatch.setattr(torch.Tensor, "sum", lambda t, *args: parts.append(t) or add(t, *args))
-    found = tall_product(a, x)
-    monkeypatch.undo()
-    assert bool(parts) == split
-    assert_accurate(found, a.double().mT @ x.double())
+    a, x, shapes = normal(models, nodes, columns), normal(models, nodes, width), []
+    make = torch.Tensor.new_empty
+    monkeypatch.setattr(torch.Tensor, "new_empty", lambda t, *a, **kw: shapes.append(a) or make(t, *a, **kw))
+    assert_accurate(tall_product(a, x), a.double().mT @ x.double())
+    assert shapes[0] == (models, parts, columns, width)
     assert_accurate(tall_product(a[0], x[0]), a[0].double().mT @ x[0].double())
 
 
 def test_other_orders_in_memory():
-    """Nodes of all models side by side, as vmap may leave them; rows that begin at multiples of 16, as of dropout."""
-    a, x = (normal(1024, 2, 8).movedim(1, 0) for _ in range(2))
-    flat = normal(2, 333)[:, 5:325].view(2, 20, 16)  # among all parameters of a model
-    assert_accurate(row_product(flat, flat, transposed=True), flat.double() @ flat.double().mT)
-    weight, wide = normal(2, 8, 5), normal(2, 50, 112)[..., :99]
-    assert_accurate(row_product(wide, wide[:, :9], transposed=True), wide.double() @ wide[:, :9].double().mT)
+    """Nodes of all models side by side, as vmap may leave them; transposed; as columns of a larger matrix."""
+    for shape in ((1024, 2, 8), (300, 2, 99)):
+        a, x = (normal(*shape).movedim(1, 0) for _ in range(2))
+        assert_accurate(tall_product(a, x), a.double().mT @ x.double())
+        assert_accurate(row_product(x, a[:, :5]), x.double() @ a[:, :5].double().mT)
+    a, x = (normal(2, 8, 50).mT for _ in range(2))
     assert_accurate(tall_product(a, x), a.double().mT @ x.double())
-    assert_accurate(row_product(x, weight, transposed=False), x.double() @ weight.double())
+    assert_accurate(row_product(x, a), x.double() @ a.double().mT)
+
+
+def test_weights_are_read_four_at_a_time():
+    """Also those among all parameters of a model, or of a single one."""
+    flat = normal(2, 333)
+    for weight in (flat[:, 5:325].view(2, 20, 16), flat[:1, 5:325].view(1, 20, 16)):
+        copy = gpu_linear._aligned(weight)
+        assert copy.data_ptr() % 64 == 0
+        assert copy.stride() == (320, 16, 1)
+        assert torch.equal(copy, weight)
+        assert gpu_linear._aligned(copy) is copy
 
 
 @pytest.mark.parametrize(("nodes", "width", "columns"), [(0, 5, 3), (4, 0, 3), (4, 5, 0)])
 def test_nothing_to_multiply(nodes, width, columns):
-    assert torch.equal(
-        row_product(normal(1, nodes, width), normal(1, width, columns), transposed=False),
-        torch.zeros(1, nodes, columns, device=DEVICE),
-    )
-    assert torch.equal(
-        tall_product(normal(1, nodes, columns), normal(1, nodes, width)), torch.zeros(1, columns, width, device=DEVICE)
-    )
+    product = row_product(normal(1, nodes, width), normal(1, columns, width))
+    assert torch.equal(product, torch.zeros(1, nodes, columns, device=DEVICE))
+    product = tall_product(normal(1, nodes, columns), normal(1, nodes, width))
+    assert torch.equal(product, torch.zeros(1, columns, width, device=DEVICE))
 
 
 @pytest.mark.parametrize("mapped", [(0, 0), (None, 0), (0, None), (1, 1), None])
@@ -104,21 +108,57 @@ def test_values_and_gradients(mapped):
         x, weight = (normal(*size[dim is None :]) for size, dim in zip(sizes, mapped, strict=True))
         probe = normal(3, 300, 4)
         if mapped == (1, 1):
-            x, weight = x.movedim(0, 1), weight.movedim(0, 1)
+            x, weight = (t.movedim(0, 1).contiguous() for t in (x, weight))
     found = []
     for function, dtype in ((linear, torch.float32), (F.linear, torch.float64)):
-        own = [t.detach().to(dtype).requires_grad_() for t in (x, weight)]
+        own = [t.to(dtype).requires_grad_() for t in (x, weight)]
         out = function(*own) if mapped is None else vmap(function, in_dims=mapped)(*own)
         found.append([out, *torch.autograd.grad((out * probe).sum(), own)])
     for mine, theirs in zip(*found, strict=True):
         assert_accurate(mine, theirs)
 
 
+def test_who_multiplies():
+    """Kernels take float32 matrices that fit; torch all else, and says what does not fit."""
+    x, weight = normal(4, 5), normal(3, 5).requires_grad_()
+    assert type(linear(x, weight).grad_fn).__name__ == "_LinearBackward"
+    assert type(linear(x.double(), weight.double()).grad_fn).__name__ != "_LinearBackward"
+    with pytest.raises(RuntimeError, match="4x5 and 7x3"):
+        linear(x, normal(3, 7))
+    with use_backend("reference"):
+        assert linear(x.to("meta"), weight.to("meta")).shape == (4, 3)
+    with torch.autocast(DEVICE, torch.bfloat16):
+        assert linear(x, weight).dtype == torch.bfloat16
+
+
+def test_models_of_models():
+    x, weight = normal(2, 3, 7, 5), normal(2, 3, 4, 5)
+    together = torch.einsum("abnk,abck->abnc", x, weight)
+    torch.testing.assert_close(vmap(vmap(linear))(x, weight), together)
+    one = vmap(vmap(linear), in_dims=(0, None))(x, weight[0])
+    torch.testing.assert_close(one, torch.einsum("abnk,bck->abnc", x, weight[0]))
+    one = vmap(vmap(linear), in_dims=(None, 0))(x[0], weight)
+    torch.testing.assert_close(one, torch.einsum("bnk,abck->abnc", x[0], weight))
+
+
+def test_many_gradients_at_once():
+    x, weight, probes = normal(7, 5), normal(4, 5), normal(6, 7, 4)
+    found = [vmap(vjp(function, x, weight)[1])(probes) for function in (linear, F.linear)]
+    with torch.no_grad():
+        found += [(jacrev(function, 0)(x, weight), jacrev(function, 1)(x, weight)) for function in (linear, F.linear)]
+    for mine, theirs in zip(found[0] + found[2], found[1] + found[3], strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
 def test_it_can_be_differentiated_twice():
-    x, weight = normal(60, 2), normal(2, 2).requires_grad_()
-    (slope,) = torch.autograd.grad(linear(x, weight).square().sum(), weight, create_graph=True)
-    (bend,) = torch.autograd.grad(slope.sum(), weight)
-    torch.testing.assert_close(bend, 2 * (x.T @ x).sum(0).expand(2, 2))
+    x, weight = (t.requires_grad_() for t in (normal(60, 2), normal(3, 2)))
+    found = []
+    for function in (linear, F.linear):
+        slopes = torch.autograd.grad(function(x, weight).tanh().sum(), (x, weight), create_graph=True)
+        bent = sum(slope.square().sum() for slope in slopes)
+        found.append(torch.autograd.grad(bent, (x, weight)))
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="tensor cores are a GPU's")

@@ -247,4 +247,24 @@ def test_every_backend_drops_alike_in_a_batch(in_dims):
     seeds, p = (t if dim == 0 else t[1] for t, dim in zip((seeds, p), in_dims[1:], strict=True))
     # neither the models nor their rows lie side by side
     same_as_the_reference(lambda x: vmap(draw, in_dims=in_dims)(x[:, :, :650], seeds, p), x)
+    same_as_the_reference(lambda x: vmap(draw, in_dims=in_dims)(x.view(3, 21, 100)[:, :, :99], seeds, p), x)
     same_as_the_reference(lambda x: vmap(draw, in_dims=in_dims)(x[:, :2], seeds, p), x)
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("shape", [(), (0,), (0, 70), (3, 0), (2, 3, 70)])
+def test_every_backend_drops_alike_in_any_shape(shape):
+    def draw(x):
+        with random_stream(3, 7):
+            return [dropout(x, 0.4, training=True)]
+
+    same_as_the_reference(draw, torch.randn(shape, generator=torch.Generator().manual_seed(0)))
+
+
+def test_wide_rows_begin_where_four_numbers_can_be_read():
+    pytest.importorskip("triton")
+    if torch.cuda.is_available():
+        pytest.skip("kernels are compiled, for a GPU only")
+    with use_backend("triton"), random_stream(3, 7):
+        strides = [dropout(torch.ones(shape), 0.4, training=True).stride() for shape in ((4, 767), (4, 768), (4, 40))]
+    assert strides == [(768, 1), (768, 1), (40, 1)]

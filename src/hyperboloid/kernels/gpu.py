@@ -20,7 +20,7 @@ from .adjacency import Index, Side
 #: Most entries, or neighbours of a node, that a program takes at a time, and room for all their coordinates; measured.
 TAKEN, ENTRY_ROOM, PIECE_ROOM = 32, 2048, 512
 #: Most programs of a model that look whether something must be computed again: mostly there is nothing.
-MOST = 512
+MOST = 128
 
 
 def _block(d: int) -> int:

@@ -34,6 +34,8 @@ LOWEST = tl.constexpr(-3e38)
 TIGHT = tl.constexpr(1e-8)
 #: Where the product of two cosh is smaller, a squared distance is right to ten digits after the point.
 FAR = tl.constexpr(1e6)
+#: Of that product, more than the rounding of a squared distance: one that is larger than a cap by it is larger indeed.
+ROUNDING = tl.constexpr(1e-12)
 
 
 @triton.jit
@@ -133,8 +135,8 @@ def scores(
 ):  # fmt: skip
     """−d_L² of some entries, at least −cap; 0 of a node to itself, where rows and columns share their features.
 
-    With HALF those of the upper half are computed, and are the same for the others. Where too little is left of one, it
-    is 1, and the model's first flag is raised.
+    With HALF those of the upper half are computed, and are the same for the others. Where too little is left of one to
+    tell more than that it is below −cap, it is 1, and the model's first flag is raised.
     """
     m = tl.program_id(1).to(tl.int64)
     e = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E)
@@ -149,7 +151,7 @@ def scores(
     spaces = tl.load(query_polar_ptr + 2 * i + 1, there, 0.0) * tl.load(key_polar_ptr + 2 * j + 1, there, 0.0)
     beta = tl.load(beta_ptr + m).to(tl.float64)
     score = 2 * (beta - times + spaces * product)
-    close = there & cancels(score, times, beta)
+    close = there & cancels(score, times, beta) & (-score < cap + ROUNDING * times)
     if SHARED:
         score = tl.where(i == j, 0.0, score)  # far out it would be rounding
         close &= i != j

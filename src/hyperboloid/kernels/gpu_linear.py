@@ -10,6 +10,7 @@ Tiles were measured on an H200, 136 models of Amazon (767 features, 16 to 64 col
 
 from __future__ import annotations
 
+import torch
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -21,19 +22,18 @@ BUSY, WORTHWHILE, LONG = 1024, 256, 4096
 @triton.jit(do_not_specialize=["nodes", "models"])
 def row_products(
     x_ptr, weight_ptr, out_ptr, nodes, width, columns, x_model, x_row, weight_model, weight_row, models,
-    TRANSPOSED: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_K: tl.constexpr,
+    BLOCK_N: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """X W ``(M, nodes, columns)``, or X Wᵀ if ``TRANSPOSED``."""
+    """X Wᵀ ``(M, nodes, columns)``."""
     m, n = (tl.program_id(0) % models).to(tl.int64), tl.program_id(0) // models * BLOCK_N + tl.arange(0, BLOCK_N)
     c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
     x_ptr += m * x_model + n[:, None].to(tl.int64) * x_row
-    weight_ptr += m * weight_model
+    weight_ptr += m * weight_model + c[None, :].to(tl.int64) * weight_row
     total = tl.zeros([BLOCK_N, BLOCK_C], tl.float32)
     for start in range(0, width, BLOCK_K):
         k = start + tl.arange(0, BLOCK_K)
         x = tl.load(x_ptr + k[None, :], (n[:, None] < nodes) & (k[None, :] < width), 0.0)
-        place = c[None, :] * weight_row + k[:, None] if TRANSPOSED else k[:, None] * weight_row + c[None, :]
-        weight = tl.load(weight_ptr + place, (c[None, :] < columns) & (k[:, None] < width), 0.0)
+        weight = tl.load(weight_ptr + k[:, None], (c[None, :] < columns) & (k[:, None] < width), 0.0)
         total = tl.dot(x, weight, total, input_precision="tf32x3")
     out_ptr += (m * nodes + n[:, None]) * columns + c[None, :]
     tl.store(out_ptr, total, (n[:, None] < nodes) & (c[None, :] < columns))
@@ -75,15 +75,17 @@ def _in_rows(t: Tensor) -> Tensor:
 def _aligned(weight: Tensor) -> Tensor:
     """Small matrices, copied to where four numbers can be read at a time; else the product takes 1.6 times as long."""
     places = weight.storage_offset(), *weight.stride()[:2]
-    return weight.contiguous() if weight.size(2) % 16 == 0 and any(place % 16 for place in places) else weight
+    if weight.size(2) % 16 == 0 and any(place % 16 for place in places):
+        return weight.clone(memory_format=torch.contiguous_format)
+    return weight
 
 
-def row_product(x: Tensor, weight: Tensor, *, transposed: bool) -> Tensor:
-    """X W ``(M, N, c)``, or X Wᵀ, for X ``(M, N, k)``; or a single product, without M."""
+def row_product(x: Tensor, weight: Tensor) -> Tensor:
+    """X Wᵀ ``(M, N, c)`` for ``(M, N, k)`` and ``(M, c, k)``; or a single product, without M."""
     if x.dim() == 2:
-        return row_product(x.unsqueeze(0), weight.unsqueeze(0), transposed=transposed).squeeze(0)
+        return row_product(x.unsqueeze(0), weight.unsqueeze(0)).squeeze(0)
     x, weight = _in_rows(x), _aligned(_in_rows(weight))
-    (models, nodes, width), columns = x.shape, weight.size(1 if transposed else 2)
+    (models, nodes, width), columns = x.shape, weight.size(1)
     out = x.new_empty(models, nodes, columns)
     if not out.numel() or not width:
         return out.zero_()
@@ -91,7 +93,7 @@ def row_product(x: Tensor, weight: Tensor, *, transposed: bool) -> Tensor:
     rows = 128 if block == 64 else 64
     row_products[(-(-nodes // rows) * models, -(-columns // block))](
         x, weight, out, nodes, width, columns, *x.stride()[:2], *weight.stride()[:2], models,
-        TRANSPOSED=transposed, BLOCK_N=rows, BLOCK_C=block, BLOCK_K=_block(width, 32), num_warps=rows // 32,
+        BLOCK_N=rows, BLOCK_C=block, BLOCK_K=_block(width, 32), num_warps=rows // 32,
     )  # fmt: skip
     return out
 
@@ -105,7 +107,7 @@ def tall_product(a: Tensor, x: Tensor) -> Tensor:
     large = columns > 32 and width > 64
     block_c, block_w = _block(columns, 64 if large else 32), _block(width, 128 if large else 64)
     tiles = -(-columns // block_c) * -(-width // block_w)
-    parts = max(1, nodes // LONG, min(BUSY // max(tiles * models, 1), nodes // WORTHWHILE))
+    parts = max(1, -(-nodes // LONG), min(BUSY // max(tiles * models, 1), nodes // WORTHWHILE))
     out = a.new_empty(models, parts, columns, width)
     if out.numel():
         tall_products[(parts * models, tiles)](

@@ -109,9 +109,10 @@ def _dropout_of_rows(
     key_step, p_step, FOLD: tl.constexpr, INDEX: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_C: tl.constexpr,
 ):  # fmt: skip
     """Dropout of a matrix of each model, in any order in memory; rows of the result begin ``out_step`` apart."""
-    model = (tl.program_id(0) % models).to(tl.int64)
-    r = (tl.program_id(0) // models * BLOCK_R + tl.arange(0, BLOCK_R))[:, None].to(INDEX)
-    c = (tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C))[None, :]
+    model, tile = (tl.program_id(0) % models).to(tl.int64), tl.program_id(0) // models
+    tiles = tl.cdiv(columns, BLOCK_C)
+    r = (tile // tiles * BLOCK_R + tl.arange(0, BLOCK_R))[:, None].to(INDEX)
+    c = (tile % tiles * BLOCK_C + tl.arange(0, BLOCK_C))[None, :]
     keep, p = _kept(r * columns + c, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
     inside = (r < rows) & (c < columns)
     x_ptr += model * model_step + r.to(tl.int64) * row_step
@@ -167,10 +168,12 @@ class _Models:
 
     def run_rows(self, kernel: Any, rows: int, columns: int, *args: Any) -> None:
         """Run a kernel over a matrix of every model."""
-        width = min(256, triton.next_power_of_2(columns))
-        tile = {"BLOCK_R": BLOCK // width, "BLOCK_C": width}
-        grid = -(-rows // tile["BLOCK_R"]) * self.count, -(-columns // width)
-        kernel[grid](*args, *self.numbers, **self._constants(rows * columns), **tile)
+        most = triton.next_power_of_2(columns)
+        height = min(BLOCK // min(256, most), triton.next_power_of_2(rows))
+        width = min(BLOCK // height, most)
+        tiles = -(-rows // height) * -(-columns // width)
+        tile = {"BLOCK_R": height, "BLOCK_C": width}
+        kernel[(tiles * self.count,)](*args, *self.numbers, **self._constants(rows * columns), **tile)
 
     def _constants(self, count: int) -> dict[str, Any]:
         return {"FOLD": self._fold, "INDEX": tl.int32 if count < 2**31 - BLOCK else tl.int64}
@@ -198,20 +201,21 @@ class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
         models = _Models(key, p, number)
-        own = x if models.shape else x.unsqueeze(0)
-        own = own if own.dim() == 3 else own.reshape(models.count, 1, -1)
-        rows, columns = own.shape[1:]
-        step = -(-columns // ALIGNED) * ALIGNED if rows > 1 and columns > WIDE else columns
-        *shape, width = x.shape
-        out = torch.empty(*shape, width + step - columns, dtype=x.dtype, device=x.device)[..., :width]
+        out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         if not out.numel():
             return out
+        is_matrix = len(models.shape) <= 1 and x.dim() - len(models.shape) == 2
+        own = x.reshape(models.count, *(x.shape[-2:] if is_matrix else (1, -1)))
+        rows, columns = own.shape[1:]
+        numbers, step = rows * columns, columns
+        if is_matrix and columns > WIDE and columns % ALIGNED:
+            step = -(-columns // ALIGNED) * ALIGNED
+            out = torch.empty(*x.shape[:-1], step, dtype=x.dtype, device=x.device)[..., :columns]
         if step == columns and own[0].is_contiguous():
-            models.run(_dropout, rows * columns, own, *models.tensors, out, rows * columns, own.stride(0))
+            models.run(_dropout, numbers, own, *models.tensors, out, numbers, own.stride(0))
         else:
-            models.run_rows(
-                _dropout_of_rows, rows, columns, own, *models.tensors, out, rows, columns, *own.stride(), step
-            )
+            sizes = rows, columns, *own.stride(), step
+            models.run_rows(_dropout_of_rows, rows, columns, own, *models.tensors, out, *sizes)
         return out
 
     @staticmethod

@@ -62,18 +62,19 @@ def refine_scores(
                 for at in range(first, first + SOME_ENTRIES, BLOCK_E):
                     e = at + tl.arange(0, BLOCK_E)
                     close = tl.load(score_ptr + e, e < entries, -1.0) > 0
-                    i, j = tl.load(row_ptr + e, close, 0).to(INDEX), tl.load(col_ptr + e, close, 0).to(INDEX)
-                    mine, its = query_polar_ptr + 2 * (m * rows + i), key_polar_ptr + 2 * (m * cols + j)
-                    x = vectors(query_ptr + m * rows * A, i, close, f, A)
-                    y = vectors(key_ptr + m * cols * A, j, close, f, A)
-                    n_x, n_y, d_n, _turn, _longer, turned = pair(x, y)
-                    a = 2 * root * sinh(clip(d_n / root) * 0.5)
-                    spaces = tl.load(mine + 1, close, 0.0) * tl.load(its + 1, close, 0.0)
-                    square = a * a + spaces * n_x * n_y * turned
-                    tl.store(score_ptr + e, tl.maximum(-square, -cap), close)
-                    free = close & (square < cap)
-                    tl.store(mine, -tl.abs(tl.load(mine, free, 0.0)), free)
-                    tl.store(its, -tl.abs(tl.load(its, free, 0.0)), free)
+                    if tl.max(close.to(tl.int32), 0) > 0:
+                        i, j = tl.load(row_ptr + e, close, 0).to(INDEX), tl.load(col_ptr + e, close, 0).to(INDEX)
+                        mine, its = query_polar_ptr + 2 * (m * rows + i), key_polar_ptr + 2 * (m * cols + j)
+                        x = vectors(query_ptr + m * rows * A, i, close, f, A)
+                        y = vectors(key_ptr + m * cols * A, j, close, f, A)
+                        n_x, n_y, d_n, _turn, _longer, turned = pair(x, y)
+                        a = 2 * root * sinh(clip(d_n / root) * 0.5)
+                        spaces = tl.load(mine + 1, close, 0.0) * tl.load(its + 1, close, 0.0)
+                        square = a * a + spaces * n_x * n_y * turned
+                        tl.store(score_ptr + e, tl.maximum(-square, -cap), close)
+                        free = close & (square < cap)
+                        tl.store(mine, -tl.abs(tl.load(mine, free, 0.0)), free)
+                        tl.store(its, -tl.abs(tl.load(its, free, 0.0)), free)
 
 
 @triton.jit

@@ -1,4 +1,4 @@
-"""The linear map, which torch multiplies, but for models of a GPU that each have their own features."""
+"""The linear map; on a GPU the products of many models, each with its own features, are those of `gpu_linear.py`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ import torch
 from torch import Tensor
 
 
+def _in_front(tensor: Tensor, dim: int | None) -> Tensor:
+    """A tensor with its mapped axis, if it has one, in front."""
+    return tensor if dim is None else tensor.movedim(dim, 0)
+
+
 class _Linear(torch.autograd.Function):
     """X Wᵀ ``(M, N, d)`` for X ``(M, N, k)`` and W ``(M, d, k)``, or of a single pair without M."""
 
@@ -15,7 +20,7 @@ class _Linear(torch.autograd.Function):
     def forward(x: Tensor, weight: Tensor) -> Tensor:
         from . import gpu_linear
 
-        return gpu_linear.row_product(x, weight, transposed=True)
+        return gpu_linear.row_product(x, weight)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -24,31 +29,54 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
         (x, weight), (to_x, to_weight) = ctx.saved_tensors, ctx.needs_input_grad
-        if torch.is_grad_enabled():  # these gradients are to have some themselves
-            return grad @ weight if to_x else None, grad.mT @ x if to_weight else None
-        from . import gpu_linear
-
-        of_x = gpu_linear.row_product(grad, weight, transposed=False) if to_x else None
-        return of_x, gpu_linear.tall_product(grad, x) if to_weight else None
+        of_x = _Linear.apply(grad, weight.mT) if to_x else None
+        return of_x, _TallProduct.apply(grad, x) if to_weight else None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, int]:
-        if in_dims[0] is None:  # features of all models: one product with all their weights side by side
-            models = weight.movedim(in_dims[1], 0)
-            out = x @ models.flatten(0, 1).mT
-            return out.unflatten(-1, models.shape[:2]), x.dim() - 1
-        x = x.movedim(in_dims[0], 0)
-        if in_dims[1] is None:  # nodes of all models, as if they were of one
+        x, weight = _in_front(x, in_dims[0]), _in_front(weight, in_dims[1])
+        if (x.dim(), weight.dim()) == (2, 3):  # features of all models: one product with all their weights side by side
+            return (x @ weight.flatten(0, 1).mT).unflatten(1, weight.shape[:2]), 1
+        if (x.dim(), weight.dim()) == (3, 2):  # nodes of all models, as if they were of one
             return _Linear.apply(x.flatten(0, 1), weight).unflatten(0, x.shape[:2]), 0
-        return _Linear.apply(x, weight.movedim(in_dims[1], 0)), 0
+        if None in in_dims or x.dim() > 3:  # models of models
+            return x @ weight.mT, 0
+        return _Linear.apply(x, weight), 0
+
+
+class _TallProduct(torch.autograd.Function):
+    """Aᵀ X ``(M, c, k)`` of tall ``(M, N, c)`` and ``(M, N, k)``, or of a single pair without M."""
+
+    @staticmethod
+    def forward(a: Tensor, x: Tensor) -> Tensor:
+        from . import gpu_linear
+
+        return gpu_linear.tall_product(a, x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, Tensor | None]:
+        (a, x), (to_a, to_x) = ctx.saved_tensors, ctx.needs_input_grad
+        return _Linear.apply(x, grad) if to_a else None, _Linear.apply(a, grad.mT) if to_x else None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, a: Tensor, x: Tensor) -> tuple[Tensor, int]:
+        a, x = _in_front(a, in_dims[0]), _in_front(x, in_dims[1])
+        return a.mT @ x if None in in_dims or a.dim() > 3 else _TallProduct.apply(a, x), 0
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x Wᵀ + b ``(N, d)`` for ``(N, k)``, ``(d, k)`` and ``(d,)``."""
     from .dispatch import chosen_backend
 
-    fast = x.dim() == 2 and x.dtype == torch.float32 and not torch.is_autocast_enabled(x.device.type)
-    if not fast or chosen_backend(x) != "triton":
-        return torch.nn.functional.linear(x, weight, bias)
-    out: Tensor = _Linear.apply(x, weight)
-    return out if bias is None else out + bias
+    alike = x.dtype == weight.dtype == torch.float32 and x.device == weight.device and x.size(-1) == weight.size(-1)
+    if (
+        alike and x.dim() == 2 and x.layout == torch.strided and chosen_backend(x) == "triton"
+        and not torch.is_autocast_enabled(x.device.type)
+    ):  # fmt: skip
+        out: Tensor = _Linear.apply(x, weight)
+        return out if bias is None else out + bias
+    return torch.nn.functional.linear(x, weight, bias)
