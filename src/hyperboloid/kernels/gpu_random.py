@@ -13,6 +13,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from .mapped import for_each, in_front
+
 BLOCK = 2048
 #: Wide rows begin at multiples of so many numbers: what multiplies them reads four at a time.
 WIDE, ALIGNED = 64, 16
@@ -125,11 +127,6 @@ def _blocks(count: int) -> int:
     return -(-count // BLOCK)
 
 
-def _in_front(tensor: Any, dim: int | None) -> Any:
-    """A tensor with its mapped axis, if it has one, in front."""
-    return tensor if dim is None else tensor.movedim(dim, 0)
-
-
 class _Fold(torch.autograd.Function):
     @staticmethod
     def forward(key: Tensor, number: Tensor | int) -> Tensor:
@@ -148,7 +145,7 @@ class _Fold(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, key: Tensor, number: Tensor | int) -> tuple[Tensor, int]:
-        return _Fold.apply(_in_front(key, in_dims[0]), _in_front(number, in_dims[1])), 0
+        return _Fold.apply(in_front(key, in_dims[0]), in_front(number, in_dims[1])), 0
 
 
 class _Models:
@@ -194,7 +191,7 @@ class _KeepMask(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, key: Tensor | None, number: int, p: Tensor, count: int) -> tuple[Tensor, int]:
-        return _KeepMask.apply(_in_front(key, in_dims[0]), number, _in_front(p, in_dims[2]), count), 0
+        return _KeepMask.apply(in_front(key, in_dims[0]), number, in_front(p, in_dims[2]), count), 0
 
 
 class _Dropout(torch.autograd.Function):
@@ -230,9 +227,8 @@ class _Dropout(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, key: Tensor | None, number: int, p: Tensor) -> tuple[Tensor, int]:
-        x = x.expand(info.batch_size, *x.shape) if in_dims[0] is None else x.movedim(in_dims[0], 0)
-        p = p.expand(info.batch_size) if in_dims[3] is None else p.movedim(in_dims[3], 0)
-        return _Dropout.apply(x, _in_front(key, in_dims[1]), number, p), 0
+        x, p = for_each(x, in_dims[0], info.batch_size), for_each(p, in_dims[3], info.batch_size)
+        return _Dropout.apply(x, in_front(key, in_dims[1]), number, p), 0
 
 
 def fold(key: Tensor, number: Tensor | int) -> Tensor:

@@ -7,10 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-
-def _in_front(tensor: Tensor, dim: int | None) -> Tensor:
-    """A tensor with its mapped axis, if it has one, in front."""
-    return tensor if dim is None else tensor.movedim(dim, 0)
+from .mapped import in_front
 
 
 class _Linear(torch.autograd.Function):
@@ -34,7 +31,7 @@ class _Linear(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, int]:
-        x, weight = _in_front(x, in_dims[0]), _in_front(weight, in_dims[1])
+        x, weight = in_front(x, in_dims[0]), in_front(weight, in_dims[1])
         if (x.dim(), weight.dim()) == (2, 3):  # features of all models: one product with all their weights side by side
             return (x @ weight.flatten(0, 1).mT).unflatten(1, weight.shape[:2]), 1
         if (x.dim(), weight.dim()) == (3, 2):  # nodes of all models, as if they were of one
@@ -64,7 +61,7 @@ class _TallProduct(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, a: Tensor, x: Tensor) -> tuple[Tensor, int]:
-        a, x = _in_front(a, in_dims[0]), _in_front(x, in_dims[1])
+        a, x = in_front(a, in_dims[0]), in_front(x, in_dims[1])
         return a.mT @ x if None in in_dims or a.dim() > 3 else _TallProduct.apply(a, x), 0
 
 

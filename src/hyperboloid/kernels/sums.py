@@ -10,6 +10,7 @@ from torch.autograd.function import once_differentiable
 
 from .adjacency import Adjacency
 from .fused import with_models
+from .mapped import for_each
 
 
 class _KernelSum(torch.autograd.Function):
@@ -64,7 +65,7 @@ class _MatrixSum(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: Any, u: Tensor, weight: Tensor, adj: Adjacency) -> tuple[Tensor, int]:
         models = info.batch_size
-        u = u.expand(models, *u.shape) if in_dims[0] is None else u.movedim(in_dims[0], 0)
+        u = for_each(u, in_dims[0], models)
         if in_dims[1] is None:  # one product with [u_1 … u_M]
             d = u.size(-1)
             side_by_side = u.movedim(0, 1).reshape(adj.num_cols, models * d)
