@@ -15,7 +15,7 @@ from hyperboloid.graphs import load_graph
 from hyperboloid.training import predict_labels, predict_links
 from hyperboloid.training.loop import start_training
 from hyperboloid.training.settings import Settings
-from hyperboloid.training.shallow import C_GRID, logistic_regression
+from hyperboloid.training.shallow import C_GRID, embeddings_kept, logistic_regression
 from hyperboloid.training.tasks import LinkTask, NodeTask
 
 MODELS = ("deepwalk", "poincare_emb")
@@ -203,3 +203,33 @@ def test_a_parameter_gone_bad_is_named():
         training.encoder.table[3, 1] = torch.nan
     with pytest.raises(TrainingError, match="Epoch 1: parameter table is not finite; try a smaller learning rate"):
         training.step()
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_embeddings_of_nodes_are_learned_once_for_all_splits(model):
+    graph, settings = load_graph("karate"), Settings(**SETTINGS[model])
+
+    def train(split, seed):
+        """Score and state of a run, and the steps that it took."""
+        training = start_training(model, NodeTask(graph, settings, split, torch.float32, "cpu"), settings, seed)
+        steps = 0
+        while not training.done:
+            training.step()
+            steps += 1
+        return training.score("test"), training.best_state, training.epoch, steps
+
+    runs = [(split, seed) for split in (0, 1) for seed in (0, 1)]
+    alone = [train(*run) for run in runs]
+    with embeddings_kept():
+        together = [train(*run) for run in runs]
+    for (score, state, epochs, _), (own_score, own_state, own_epochs, _) in zip(alone, together, strict=True):
+        assert (score, epochs) == (own_score, own_epochs)
+        assert all(torch.equal(state[name], own_state[name]) for name in state)
+    assert [steps for *_, steps in together] == [settings.epochs] * 2 + [1] * 2
+    assert train(0, 0)[-1] == settings.epochs  # and nothing is kept any longer
+    link = LinkTask(graph, settings, 0, torch.float32, "cpu")
+    with embeddings_kept():  # links are hidden by the split
+        for _ in range(2):
+            training = start_training(model, link, settings, 0)
+            training.step()
+            assert not training.done

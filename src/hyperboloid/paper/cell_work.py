@@ -23,6 +23,7 @@ from hyperboloid.training.loop import is_shallow
 from hyperboloid.training.many import Trial, Watcher, train_many
 from hyperboloid.training.selection import sweep_model, to_try
 from hyperboloid.training.settings import Settings
+from hyperboloid.training.shallow import embeddings_kept
 from hyperboloid.training.sweep import task_factory
 from hyperboloid.training.tasks import Task
 
@@ -178,7 +179,7 @@ class Bench:
         work = _Work(self._folder(cell, graph, f"splits {label(splits)}"), self.until)
         runs = [(settings, seed) for seed in range(self.protocol.seeds)]
         by_split: dict[str, list[Trial]] = {}
-        with work:
+        with work, embeddings_kept():
             for split in splits:
                 task_for, stage = self._task_for(cell, graph, split), f"split {split}"
                 train_many(
