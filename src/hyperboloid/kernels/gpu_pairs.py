@@ -29,8 +29,9 @@ from .gpu_math import STEP, TINY, asinh, block_of_rows, clip, excess, hold, sinh
 #: Numbers of a node: n = ‖u‖, 1/n (at the origin 0), sinh r, cosh r, sinh r/n, r coth r − 1 and tanh(r/2)/n; side by
 #: side, and room for one more, so that none lies across two lines of memory.
 ENDS = tl.constexpr(8)
-#: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v, o_u, o_v and u·v.
-SUMS = tl.constexpr(7)
+#: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v and o; u·v is one more. Of o_u and o_v that of the longer end is 0,
+#: and o is the other: o_u if it is negative, else o_v.
+SUMS = tl.constexpr(5)
 #: Numbers of a pair: R_u, S_u, R_v, S_v.
 NUMBERS = tl.constexpr(4)
 #: Pairs that one program takes where there are no coordinates.
@@ -66,9 +67,16 @@ def these(pairs_ptr, count, pairs_step, side_step, BLOCK_P: tl.constexpr):
 
 
 @triton.jit
-def slopes(ptr, step, p, there):
-    """o_u and o_v ``(…, 1)`` of pairs at ``p``, which lie ``step`` apart."""
-    return tl.expand_dims(tl.load(ptr + p, there, 0.0), -1), tl.expand_dims(tl.load(ptr + step + p, there, 0.0), -1)
+def both_slopes(o):
+    """o_u and o_v of pairs."""
+    return tl.where(o < 0, o, 0.0), tl.where(o < 0, 0.0, o)
+
+
+@triton.jit
+def slopes(ptr, p, there):
+    """The same ``(…, 1)`` for o at ``p``."""
+    of_u, of_v = both_slopes(tl.load(ptr + p, there, 0.0))
+    return tl.expand_dims(of_u, -1), tl.expand_dims(of_v, -1)
 
 
 @triton.jit
@@ -80,9 +88,9 @@ def turn_of(u, v, of_u, of_v):
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
 def pair_sums(
     x_ptr, x_ends_ptr, y_ptr, y_ends_ptr, pairs_ptr, sums_ptr, rows, cols, count, pairs_step, side_step,
-    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+    ALL: tl.constexpr, D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Sums over the coordinates of pairs of x ``(M, rows, D)`` and y ``(M, cols, D)``: ``(M, SUMS, P)``."""
+    """Sums over coordinates of pairs of x ``(M, rows, D)`` and y ``(M, cols, D)``: ``(M, SUMS, P)``, or ALL of them."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     x_ptr += m * rows * D
     y_ptr += m * cols * D
@@ -100,7 +108,7 @@ def pair_sums(
     d_n = tl.sum(squares, 1) / tl.maximum(n_u + n_v, TINY)
     shorter, longer = tl.where(n_u >= n_v, inverse_v, inverse_u), tl.where(n_u >= n_v, inverse_u, inverse_v)
     slope = d_n * shorter
-    of_u, of_v = tl.where(n_u >= n_v, 0.0, slope), tl.where(n_u >= n_v, slope, 0.0)
+    of_u, of_v = both_slopes(slope)
     u, v = us[0], vs[0]
     turn = turn_of(u, v, of_u[:, None], of_v[:, None])
     turned, dots_u, dots_v, dots = turn * turn, turn * u, turn * v, u * v
@@ -108,14 +116,14 @@ def pair_sums(
         u, v = us[k], vs[k]
         turn = turn_of(u, v, of_u[:, None], of_v[:, None])
         turned, dots_u, dots_v, dots = turned + turn * turn, dots_u + turn * u, dots_v + turn * v, dots + u * v
-    sums_ptr += m * SUMS * count + p
+    sums_ptr += m * (SUMS + ALL) * count + p
     tl.store(sums_ptr, d_n, there)
     tl.store(sums_ptr + count, tl.sum(turned, 1) * (longer * longer), there)
     tl.store(sums_ptr + 2 * count, tl.sum(dots_u, 1), there)
     tl.store(sums_ptr + 3 * count, tl.sum(dots_v, 1), there)
-    tl.store(sums_ptr + 4 * count, of_u, there)
-    tl.store(sums_ptr + 5 * count, of_v, there)
-    tl.store(sums_ptr + 6 * count, tl.sum(dots, 1), there)
+    tl.store(sums_ptr + 4 * count, slope, there)
+    if ALL:
+        tl.store(sums_ptr + 5 * count, tl.sum(dots, 1), there)
 
 
 @triton.jit
@@ -210,7 +218,7 @@ def pair_pull(
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     z_ptr += m * nodes * D
     grad_ptr += m * nodes * D
-    slope_u, slope_v = slopes(sums_ptr + (m * SUMS + 4) * count, count, p, there)
+    slope_u, slope_v = slopes(sums_ptr + (m * SUMS + 4) * count, p, there)
     numbers_ptr += m * NUMBERS * count + p
     of_u, across_u = tl.load(numbers_ptr, there, 0.0)[:, None], tl.load(numbers_ptr + count, there, 0.0)[:, None]
     numbers_ptr += 2 * count
@@ -296,11 +304,11 @@ class PairCall:
         _over_rows(end_numbers, x, beta, x, beta, out, num_warps=1)
         return out
 
-    def sums(self, x: Tensor, x_ends: Tensor, y: Tensor, y_ends: Tensor) -> Tensor:
-        """See :func:`pair_sums`."""
-        out = self.numbers(SUMS.value)
+    def sums(self, x: Tensor, x_ends: Tensor, y: Tensor, y_ends: Tensor, *, products: bool) -> Tensor:
+        """See :func:`pair_sums`; with ``products`` u·v too."""
+        out = self.numbers(SUMS.value + products)
         given = (x, x_ends, y, y_ends, self.pairs, out, x.size(1), y.size(1))
-        self._by_coordinates(pair_sums, *given, tile=_tile(self.d, 32, 512))
+        self._by_coordinates(pair_sums, *given, tile=_tile(self.d, 32, 512), ALL=products)
         return out
 
     def programs(self, tile: int) -> tuple[int, int]:
@@ -315,11 +323,11 @@ class PairCall:
         """Run a kernel that adds vectors to nodes."""
         self._by_coordinates(kernel, *args, tile=max(8, _tile(self.d, 32, 256)))
 
-    def _by_coordinates(self, kernel: Any, *args: Any, tile: int) -> None:
+    def _by_coordinates(self, kernel: Any, *args: Any, tile: int, **constants: Any) -> None:
         """Run a kernel over coordinates; a warp takes so many pairs at a time."""
         if self.count:
-            sizes = {"D": self.d, "BLOCK_P": tile, "BLOCK_D": _block(self.d)}
-            kernel[self.programs(tile)](*args, *self.sizes, **sizes, num_warps=1)
+            constants |= {"D": self.d, "BLOCK_P": tile, "BLOCK_D": _block(self.d)}
+            kernel[self.programs(tile)](*args, *self.sizes, **constants, num_warps=1)
 
     def by_pairs(self, kernel: Any, *args: Any, **constants: Any) -> None:
         """Run a kernel that looks at no vector."""
@@ -341,7 +349,7 @@ def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple
     """Squares ``(M, P)``, and what the gradient needs; see :mod:`hyperboloid.kernels.pairs`."""
     call, z, beta = PairCall(pairs, z.size(2)), z.contiguous(), beta.contiguous()
     ends, out = call.ends(z, beta), z.new_empty(call.models, call.count)
-    sums = call.sums(z, ends, z, ends)
+    sums = call.sums(z, ends, z, ends, products=False)
     call.by_pairs(pair_values, sums, ends, call.pairs, beta, out, z.size(1), LORENTZ=lorentz)
     return out, sums, ends
 

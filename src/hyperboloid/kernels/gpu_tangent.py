@@ -21,11 +21,14 @@ from .adjacency import Adjacency
 from .gpu import _held, _over_rows, by_pieces
 from .gpu_aggregate import vectors
 from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh, some_pieces
-from .gpu_pairs import ENDS, SUMS, entry_call, entry_products, slopes, these, turn_of
+from .gpu_pairs import ENDS, both_slopes, entry_call, entry_products, slopes, these, turn_of
+from .gpu_pairs import SUMS as _SUMS
 
-#: Numbers of an entry: of g, u, turn in what row i gets ``(M, 3, E)``; o_u, o_v and those of g, v, u, turn in what
-#: column j gets ``(M, E, 6)``, side by side, because a column's entries lie far from each other.
-BY_ROW, BY_COLUMN = tl.constexpr(3), tl.constexpr(6)
+#: Numbers of an entry: of g, u, turn in what row i gets ``(M, 3, E)``; o and those of g, v, u, turn in what column j
+#: gets ``(M, E, 5)``, side by side, because a column's entries lie far from each other.
+BY_ROW, BY_COLUMN = tl.constexpr(3), tl.constexpr(5)
+#: Sums of an entry, all that there are.
+SUMS = tl.constexpr(_SUMS.value + 1)
 #: Closer points coincide.
 CLOSE = tl.constexpr(1e-8)
 
@@ -96,7 +99,7 @@ def tangent_add(
         there = p < stop
         v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
         radial += tl.load(numbers_ptr + p, there, 0.0)
-        slope_u, slope_v = slopes(sums_ptr, count, p, there)
+        slope_u, slope_v = slopes(sums_ptr, p, there)
         turn = turn_of(u[:, None, :], v, slope_u, slope_v)
         turned += tl.load(numbers_ptr + count + p, there, 0.0)[:, :, None] * turn
     total = tl.sum(radial, 1)[:, None] * u + tl.sum(turned, 1)
@@ -122,8 +125,8 @@ def tangent_slopes(
     longer = tl.maximum(n_u, n_v)
     turn2 = turned * longer * longer
     sums_ptr += m * SUMS * count + p
-    of_u, of_v = tl.load(sums_ptr + 4 * count, there, 0.0), tl.load(sums_ptr + 5 * count, there, 0.0)
-    uv = tl.load(sums_ptr + 6 * count, there, 0.0)
+    o, uv = tl.load(sums_ptr + 4 * count, there, 0.0), tl.load(sums_ptr + 5 * count, there, 0.0)
+    of_u, of_v = both_slopes(o)
     gu, gv = tl.load(own_ptr + m * rows + i, there, 0.0), tl.load(product_ptr + m * count + p, there, 0.0)
     g_turn = (gu - gv) - (of_u * gu + of_v * gv)
     # T = α u + γ turn and B = α' v − γ' turn, in units of √β
@@ -156,12 +159,11 @@ def tangent_slopes(
     tl.store(by_row_ptr + count, w * of_t * a, there)
     tl.store(by_row_ptr + 2 * count, w * of_t * c, there)
     by_column_ptr += (m * count + p) * BY_COLUMN
-    tl.store(by_column_ptr, of_u, there)
-    tl.store(by_column_ptr + 1, of_v, there)
-    tl.store(by_column_ptr + 2, w * its_g, there)
-    tl.store(by_column_ptr + 3, w * its_b * its_a, there)
-    tl.store(by_column_ptr + 4, w * its_t * a, there)
-    tl.store(by_column_ptr + 5, w * (its_t * c - its_b * its_c), there)
+    tl.store(by_column_ptr, o, there)
+    tl.store(by_column_ptr + 1, w * its_g, there)
+    tl.store(by_column_ptr + 2, w * its_b * its_a, there)
+    tl.store(by_column_ptr + 3, w * its_t * a, there)
+    tl.store(by_column_ptr + 4, w * (its_t * c - its_b * its_c), there)
     # T/√β depends on u/√β and v/√β alone
     moved = of_g * gu + of_t * t_u + its_g * gv + its_t * t_v + its_b * b_v
     share = tl.where(there, w * (root * g_t - moved), 0.0) * (0.5 / (root * root))
@@ -187,7 +189,7 @@ def pull_rows(
         v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
         of_g += tl.load(numbers_ptr + p, there, 0.0)
         of_u += tl.load(numbers_ptr + count + p, there, 0.0)
-        slope_u, slope_v = slopes(sums_ptr, count, p, there)
+        slope_u, slope_v = slopes(sums_ptr, p, there)
         turn = turn_of(u[:, None, :], v, slope_u, slope_v)
         turned += tl.load(numbers_ptr + 2 * count + p, there, 0.0)[:, :, None] * turn
     total = tl.sum(of_g, 1)[:, None] * g + tl.sum(of_u, 1)[:, None] * u + tl.sum(turned, 1)
@@ -211,12 +213,12 @@ def pull_columns(
         i = tl.load(other_ptr + place, there, 0).to(tl.int64)
         u, g = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(g_ptr + m * rows * D, i, there, c, D)
         p = (m * count + tl.load(entry_ptr + place, there, 0)) * BY_COLUMN
-        slope_u, slope_v = slopes(numbers_ptr, 1, p, there)
+        slope_u, slope_v = slopes(numbers_ptr, p, there)
         turn = turn_of(u, v[:, None, :], slope_u, slope_v)
-        of_v += tl.load(numbers_ptr + p + 3, there, 0.0)
-        total += tl.load(numbers_ptr + p + 2, there, 0.0)[:, :, None] * g
-        total += tl.load(numbers_ptr + p + 4, there, 0.0)[:, :, None] * u
-        total += tl.load(numbers_ptr + p + 5, there, 0.0)[:, :, None] * turn
+        of_v += tl.load(numbers_ptr + p + 2, there, 0.0)
+        total += tl.load(numbers_ptr + p + 1, there, 0.0)[:, :, None] * g
+        total += tl.load(numbers_ptr + p + 3, there, 0.0)[:, :, None] * u
+        total += tl.load(numbers_ptr + p + 4, there, 0.0)[:, :, None] * turn
     pulled = tl.sum(of_v, 1)[:, None] * v + tl.sum(total, 1)
     tl.atomic_add(out_ptr + (m * cols + j)[:, None] * D + c, pulled, own[:, None] & (c < D), sem="relaxed")
 
@@ -243,7 +245,7 @@ def tangent_sums(
     call, weight = entry_call(adj.ends, weight, x.size(2))
     x, y, beta = x.contiguous(), y.contiguous(), beta.contiguous()
     x_ends, y_ends = call.ends(x, beta), call.ends(y, beta)
-    sums, numbers = call.sums(x, x_ends, y, y_ends), call.numbers(2)
+    sums, numbers = call.sums(x, x_ends, y, y_ends, products=True), call.numbers(2)
     out, sizes = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1))
     known = (sums, x_ends, y_ends, call.pairs, beta, weight)
     call.by_pairs(tangent_numbers, *known, numbers, weight.stride(0), *sizes)
