@@ -29,7 +29,7 @@ from .gpu_math import STEP, TINY, asinh, block_of_rows, clip, excess, hold, sinh
 #: Numbers of a node: n = ‖u‖, 1/n (at the origin 0), sinh r, cosh r, sinh r/n, r coth r − 1 and tanh(r/2)/n; side by
 #: side, and room for one more, so that none lies across two lines of memory.
 ENDS = tl.constexpr(8)
-#: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v and o; u·v is one more. Of o_u and o_v that of the longer end is 0,
+#: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v and o; u·v is one more. Of o_u and o_v the longer end's is 0,
 #: and o is the other: o_u if it is negative, else o_v.
 SUMS = tl.constexpr(5)
 #: Numbers of a pair: R_u, S_u, R_v, S_v.
