@@ -198,9 +198,8 @@ class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
         models = _Models(key, p, number)
-        out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-        if not out.numel():
-            return out
+        if not x.numel():
+            return torch.empty(x.shape, dtype=x.dtype, device=x.device)
         is_matrix = len(models.shape) <= 1 and x.dim() - len(models.shape) == 2
         own = x.reshape(models.count, *(x.shape[-2:] if is_matrix else (1, -1)))
         rows, columns = own.shape[1:]
@@ -208,6 +207,8 @@ class _Dropout(torch.autograd.Function):
         if is_matrix and columns > WIDE and columns % ALIGNED:
             step = -(-columns // ALIGNED) * ALIGNED
             out = torch.empty(*x.shape[:-1], step, dtype=x.dtype, device=x.device)[..., :columns]
+        else:
+            out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
         if step == columns and own[0].is_contiguous():
             models.run(_dropout, numbers, own, *models.tensors, out, numbers, own.stride(0))
         else:
