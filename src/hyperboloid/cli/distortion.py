@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hyperboloid.errors import InputError
+from hyperboloid.errors import check_seed
 
 from .options import Json, RunArgument, check_picture
 
@@ -30,8 +30,7 @@ def command(
     """Measure how well a run's embeddings keep the distances of its graph; the picture is of the best run."""
     if out is not None:
         check_picture(out)
-    if seed < 0:
-        raise InputError(f"The seed must not be negative, but it is {seed}.")
+    check_seed(seed)
     from hyperboloid.analysis.distortion import OF_LOGITS, draw_distortion, run_distortion
     from hyperboloid.training.experiment import load
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from hyperboloid.errors import InputError
+from hyperboloid.errors import InputError, check_seed
 
 from .graph import Graph
 from .paths import Array, Paths, in_threads, largest_component
@@ -133,8 +133,7 @@ def _component(graph: Graph, precision: float, seed: int) -> tuple[Array, int]:
     """Nodes of the largest component and the number of components, if that and the arguments will do."""
     if not 0 < precision <= 1:
         raise InputError(f"The precision must be above 0 and at most 1, not {precision}.")
-    if seed < 0:
-        raise InputError(f"The seed must not be negative, but it is {seed}.")
+    check_seed(seed)
     nodes, components = largest_component(graph)
     if len(nodes) < 4:
         raise InputError(

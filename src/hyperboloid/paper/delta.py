@@ -9,6 +9,7 @@ import torch
 
 from hyperboloid.analysis.hyperbolicity import draw_histogram
 from hyperboloid.analysis.style import new_figure
+from hyperboloid.errors import check_seed
 from hyperboloid.graphs import load_graph
 from hyperboloid.graphs.hyperbolicity import hyperbolicity
 
@@ -87,6 +88,7 @@ class Delta(FigureExperiment):
 
     def wanted(self, asked: Asked) -> list[Line]:
         """A line for each graph."""
+        check_seed(asked.seed)
         known = list(printed_tables()["delta_avg"])
         return [
             {
