@@ -135,8 +135,8 @@ def scores(
 ):  # fmt: skip
     """−d_L² of some entries, at least −cap; 0 of a node to itself, where rows and columns share their features.
 
-    With HALF those of the upper half are computed, and are the same for the others. Where too little is left of one to
-    tell more than that it is below −cap, it is 1, and the model's first flag is raised.
+    With HALF those of the upper half are computed, and are the same for the others. Where too little is left of one,
+    and it is not certain to be below −cap, it is 1, and the model's first flag is raised.
     """
     m = tl.program_id(1).to(tl.int64)
     e = tl.program_id(0).to(tl.int64) * BLOCK_E + tl.arange(0, BLOCK_E)

@@ -1,4 +1,4 @@
-"""The linear map; on a GPU the products of many models, each with its own features, are those of `gpu_linear.py`."""
+"""The linear map; on a GPU its products are those of `gpu_linear.py`, but for features that all models share."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -52,7 +53,6 @@ class ShallowTraining(Training):
 
     def __init__(self, model: str, task: BaseTask, settings: Settings, seed: int) -> None:
         super().__init__(model, task, settings, seed)
-        self._key = (model, settings, seed, self.task.graph.checksum, self.task.dtype)
         if isinstance(task, NodeTask):
             import_extra("sklearn")  # better now than hours later
             assert task.graph.y is not None
@@ -63,6 +63,11 @@ class ShallowTraining(Training):
     def done(self) -> bool:
         """Out of epochs; for links also out of patience."""
         return self.epoch >= self.settings.epochs if isinstance(self.task, NodeTask) else super().done
+
+    @cached_property
+    def _key(self) -> tuple[object, ...]:
+        """What the embeddings follow from."""
+        return type(self.encoder), self.settings, self.seed, self.task.graph.checksum, self.task.dtype
 
     @property
     def _can_be_judged(self) -> bool:
