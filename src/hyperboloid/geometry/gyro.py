@@ -1,6 +1,7 @@
-r"""The gyrovector difference ⊖u ⊕ v: log_x(y) for x = exp_0(u), y = exp_0(v), carried to the origin, and its gradient.
+r"""The gyrovector sum u ⊕ v, and its gradient: log_x(y) for x = exp_0(−u), y = exp_0(v), carried to the origin.
 
-It is the space part of y after the boost that brings x to the origin. In units of √β, with r = ‖·‖, directions û and v̂,
+What follows is written for the difference ⊖u ⊕ v, whose x is exp_0(u). It is the space part of y after the boost that
+brings x to the origin. In units of √β, with r = ‖·‖, directions û and v̂,
 Δr = r_u − r_v, Δû = û − v̂, τ = ‖Δû‖²/2 and Δû_⊥ the part of Δû across û (docs/mathematics.md, 1.4):
 
 .. math::  T = \frac{θ}{\sinh θ}\, z, \qquad
@@ -56,14 +57,14 @@ def _to_coordinates(grad: Tensor, v: Tensor, root: Tensor) -> Tensor:
     return along + stretch * (grad - along)
 
 
-class _GyroDifference(torch.autograd.Function):
+class _GyroSum(torch.autograd.Function):
     @staticmethod
     def forward(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
         kernel = kernel_for("gyro", u, beta)
         if kernel is not None:
             return kernel.values(u, v, beta)
         wide = beta.double()
-        t, _ = _difference(u.double(), v.double(), wide)
+        t, _ = _difference(-u.double(), v.double(), wide)
         return (wide.sqrt().unsqueeze(-1) * t).to(u.dtype)
 
     @staticmethod
@@ -77,7 +78,7 @@ class _GyroDifference(torch.autograd.Function):
         if kernel is not None:
             to_u, to_v, to_beta = kernel.gradients(u, v, beta, grad)
             return to_u, to_v, to_beta.view(beta.shape)
-        u, v, beta = (t.double() for t in ctx.saved_tensors)
+        u, v, beta = -u.double(), v.double(), beta.double()
         g, root = grad.double(), beta.sqrt()
         t, theta = _difference(u, v, beta)
         theta = theta.unsqueeze(-1)
@@ -102,21 +103,21 @@ class _GyroDifference(torch.autograd.Function):
         # T/√β depends on u/√β and v/√β alone
         parts = (root.unsqueeze(-1) * g * t - u * grad_u - v * grad_v).sum(-1) / (2 * beta)
         limit = torch.finfo(grad.dtype).max / 1e3
-        held = (x.clamp(-limit, limit).to(grad.dtype) for x in (grad_u, grad_v, parts.sum_to_size(beta.shape)))
+        held = (x.clamp(-limit, limit).to(grad.dtype) for x in (-grad_u, grad_v, parts.sum_to_size(beta.shape)))
         return tuple(held)  # type: ignore[return-value]
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, u: Tensor, v: Tensor, beta: Tensor) -> tuple[Tensor, int]:
-        return batched(_GyroDifference, info, in_dims, u, v, beta)
+        return batched(_GyroSum, info, in_dims, u, v, beta)
 
 
-def gyro_difference(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-    """⊖u ⊕ v in normal coordinates ``(…, d)``.
+def gyro_sum(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
+    """u ⊕ v in normal coordinates ``(…, d)``; ⊖u is −u.
 
     Args:
         u, v: normal coordinates ``(…, d)``, broadcast against each other.
         beta: scalar, or broadcastable to ``(…)``.
     """
     u, v = torch.broadcast_tensors(u, v)
-    result: Tensor = _GyroDifference.apply(u, v, beta)
+    result: Tensor = _GyroSum.apply(u, v, beta)
     return result

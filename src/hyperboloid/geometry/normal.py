@@ -12,7 +12,7 @@ from .centroid import centroid, widen
 from .chord import chord, square_by_kernel
 from .curvature import BetaLike, beta_tensor, check_beta
 from .frechet import LogarithmView, frechet_mean
-from .gyro import gyro_difference
+from .gyro import gyro_sum
 from .numerics import arc, asinh, max_chord, scaled_norm, tiny
 from .rows import has_kernel
 
@@ -94,11 +94,11 @@ class NormalCoordinates:
 
         This is the gyrovector difference ⊖u ⊕ v; see `geometry/gyro.py`.
         """
-        return gyro_difference(u, v, beta_tensor(self._beta, u))
+        return gyro_sum(-u, v, beta_tensor(self._beta, u))
 
     def exp_at(self, u: Tensor, t: Tensor) -> Tensor:
         """Normal coordinates of exp_x(t) for x = exp_0(u) and t a tangent vector carried to the origin ``(…, d)``.
 
-        The inverse of :meth:`log_at`. Since u ⊕ t = ⊖(⊖u ⊕ ⊖t), it is −log_at(u, −t).
+        The inverse of :meth:`log_at`, u ⊕ t.
         """
-        return -self.log_at(u, -t)
+        return gyro_sum(u, t, beta_tensor(self._beta, u))

@@ -1,6 +1,7 @@
-"""The CPU backend for rows of vectors: chords and gyrovector differences in compiled loops, double precision inside.
+"""The CPU backend for rows of vectors: chords and gyrovector sums in compiled loops, double precision inside.
 
-A gyrovector difference is log_i(j) in a graph where every row's only neighbour is its like: loops of `cpu_tangent.py`.
+A gyrovector sum u ⊕ v is log_i(j) at −u in a graph where every row's only neighbour is its like: loops of
+`cpu_tangent.py`.
 """
 
 from __future__ import annotations
@@ -110,24 +111,24 @@ def _by_root(u: Tensor, v: Tensor, beta: Tensor) -> Iterator[tuple[slice, tuple[
 
 
 def _gyro(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-    """⊖u ⊕ v ``(…, d)``."""
+    """u ⊕ v ``(…, d)``."""
     out = torch.empty(u.shape, dtype=torch.float64)
-    for own, points, graph, root in _by_root(u, v, beta) if out.numel() else ():
+    for own, points, graph, root in _by_root(-u, v, beta) if out.numel() else ():
         out.view(-1, u.size(-1)).numpy()[own] = cpu_tangent.tangent_forward(*points, *graph, root)
     return _back(out.numpy(), u)
 
 
 def _gyro_gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
-    """Gradients of ⊖u ⊕ v."""
+    """Gradients of u ⊕ v."""
     grad_u, grad_v = (torch.zeros(u.shape, dtype=torch.float64) for _ in range(2))
     grad_beta = torch.zeros(beta.numel(), dtype=torch.float64)
     if grad.numel():
         g, to_u, to_v = (t.reshape(-1, u.size(-1)).contiguous().numpy() for t in (grad, grad_u, grad_v))
-        for k, (own, points, (ptr, col, weight), root) in enumerate(_by_root(u, v, beta)):
+        for k, (own, points, (ptr, col, weight), root) in enumerate(_by_root(-u, v, beta)):
             to_u[own], _, by_row = cpu_tangent.tangent_backward_rows(*points, ptr, col, weight, root, g[own])
             to_v[own], by_column = cpu_tangent.tangent_backward_cols(*points, ptr, col, col, weight, root, g[own])
             grad_beta[k] = (by_row.sum() + by_column.sum()) / (2 * root * root)
-    return _back(grad_u.numpy(), u), _back(grad_v.numpy(), u), _back(grad_beta.numpy(), u)
+    return _back(-grad_u.numpy(), u), _back(grad_v.numpy(), u), _back(grad_beta.numpy(), u)
 
 
 #: See :func:`hyperboloid.geometry.rows.offer`.

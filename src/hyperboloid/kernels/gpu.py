@@ -1,4 +1,4 @@
-"""The GPU backend: launches of the kernels of `lorentz_aggregate` (`gpu_aggregate.py` …) and of `gpu_rows.py`."""
+"""The GPU backend: launches of the kernels of `lorentz_aggregate` (`gpu_aggregate.py` …) and of those over rows."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from hyperboloid.geometry.rows import Gradients, RowKernel
 
 from . import gpu_aggregate as kernels
 from . import gpu_aggregate_backward as backward
+from . import gpu_gyro as gyro
 from . import gpu_refine as refine
 from . import gpu_rows as loops
 from .adjacency import Index, Side
+from .gpu_math import STEP
 
 #: Most entries, or neighbours of a node, that a program takes at a time, and room for all their coordinates; measured.
 TAKEN, ENTRY_ROOM, PIECE_ROOM = 32, 2048, 512
@@ -33,11 +35,13 @@ def _tile(d: int, most: int, room: int = 1024) -> int:
     return max(1, min(most, room // _block(d)))
 
 
-def _over_rows(kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor, **constants: Any) -> None:
-    """Run a kernel over the rows of u ``(…, d)``; β belongs to equally many rows each."""
+def _over_rows(
+    kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor, tile: int | None = None, **constants: Any
+) -> None:
+    """Run a kernel over the rows of u ``(…, d)``, ``tile`` at a time; β belongs to equally many rows each."""
     rows, d = u.numel() // max(u.size(-1), 1), u.size(-1)
     if rows:
-        tile = _tile(d, 32)
+        tile = tile or _tile(d, 32)
         kernel[(-(-rows // tile),)](
             *tensors, rows, rows // beta.numel(), d, BLOCK_R=tile, BLOCK_D=_block(d), **constants
         )
@@ -84,7 +88,7 @@ def _gradients(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, grad: Tensor, **
 def _held(grad: Tensor, like: Tensor) -> Tensor:
     """A double gradient in another dtype, held below its largest number."""
     limit = torch.finfo(like.dtype).max / 1e3
-    return grad.clamp(-limit, limit).to(like.dtype)
+    return grad.to(like.dtype).clamp(-limit, limit)
 
 
 def _chord(u: Tensor, v: Tensor, beta: Tensor, *, squared: bool) -> Tensor:
@@ -92,16 +96,26 @@ def _chord(u: Tensor, v: Tensor, beta: Tensor, *, squared: bool) -> Tensor:
     return _values(loops.chord_forward, u, v, beta, u.new_empty(u.shape[:-1]), SQUARED=squared)
 
 
+def _by_steps(d: int) -> dict[str, int]:
+    """For kernels that take a few coordinates at a time, four to a thread: as many rows as a warp then has."""
+    return {"tile": 128 // min(_block(d), STEP.value), "num_warps": 1}
+
+
 def _gyro(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-    """⊖u ⊕ v ``(…, d)``."""
-    return _values(loops.gyro_forward, u, v, beta, u.new_empty(u.shape))
+    """u ⊕ v ``(…, d)``."""
+    return _values(gyro.gyro_forward, u, v, beta, u.new_empty(u.shape), **_by_steps(u.size(-1)))
+
+
+def _gyro_gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
+    """Gradients of u ⊕ v."""
+    return _gradients(gyro.gyro_backward, u, v, beta, grad, **_by_steps(u.size(-1)))
 
 
 #: See :func:`hyperboloid.geometry.rows.offer`.
 ROWS = {
     "chord": RowKernel(partial(_chord, squared=False), partial(_gradients, loops.chord_backward, SQUARED=False)),
     "sqdist": RowKernel(partial(_chord, squared=True), partial(_gradients, loops.chord_backward, SQUARED=True)),
-    "gyro": RowKernel(_gyro, partial(_gradients, loops.gyro_backward)),
+    "gyro": RowKernel(_gyro, _gyro_gradients),
 }
 
 

@@ -24,13 +24,12 @@ from torch import Tensor
 
 from .gpu import _block, _held, _over_rows, _tile
 from .gpu_aggregate import products, radii, rows_of, vectors
-from .gpu_math import STEP, TINY, asinh, block_of_rows, clip, excess, hold, sinh
+from .gpu_math import STEP, TINY, asinh, block_of_rows, both_slopes, clip, excess, hold, sinh, turn_of
 
 #: Numbers of a node: n = ‖u‖, 1/n (at the origin 0), sinh r, cosh r, sinh r/n, r coth r − 1 and tanh(r/2)/n; side by
 #: side, and room for one more, so that none lies across two lines of memory.
 ENDS = tl.constexpr(8)
-#: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v and o; u·v is one more. Of o_u and o_v the longer end's is 0,
-#: and o is the other: o_u if it is negative, else o_v.
+#: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v and o; u·v is one more.
 SUMS = tl.constexpr(5)
 #: Numbers of a pair: R_u, S_u, R_v, S_v.
 NUMBERS = tl.constexpr(4)
@@ -67,22 +66,10 @@ def these(pairs_ptr, count, pairs_step, side_step, BLOCK_P: tl.constexpr):
 
 
 @triton.jit
-def both_slopes(o):
-    """o_u and o_v of pairs."""
-    return tl.where(o < 0, o, 0.0), tl.where(o < 0, 0.0, o)
-
-
-@triton.jit
 def slopes(ptr, p, there):
-    """The same ``(…, 1)`` for o at ``p``."""
+    """o_u and o_v ``(…, 1)`` for o at ``p``."""
     of_u, of_v = both_slopes(tl.load(ptr + p, there, 0.0))
     return tl.expand_dims(of_u, -1), tl.expand_dims(of_v, -1)
-
-
-@triton.jit
-def turn_of(u, v, of_u, of_v):
-    """turn of pairs ``(…, D)``, from their ends and slopes."""
-    return (u - v) - (of_u * u + of_v * v)
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])

@@ -1,10 +1,9 @@
-"""Triton kernels over rows of vectors: chords, squared distances and gyrovector differences.
+"""Triton kernels over rows of vectors: chords and squared distances.
 
-Formulas and names are those of `geometry/chord.py` and `geometry/gyro.py`. Logarithms are double precision inside,
-whatever the inputs are; chords have vectors in the inputs' precision and scalars in double. Coordinates are multiplied
-by reciprocals of a row's scalars: divisions of doubles are slow, and exponentials slower; most of them follow from
-others, as sinh 2x from sinh x. Sizes that change with the number of models are not specialised on: each of them would
-compile the kernel again.
+Formulas and names are those of `geometry/chord.py`. Vectors are in the inputs' precision, scalars in double.
+Coordinates are multiplied by reciprocals of a row's scalars: divisions of doubles are slow, and exponentials slower;
+most of them follow from others, as sinh 2x from sinh x. Sizes that change with the number of models are not specialised
+on: each of them would compile the kernel again.
 """
 
 from __future__ import annotations
@@ -102,84 +101,3 @@ def chord_backward(
     tl.store(grad_u_ptr + place, hold(to_u), inside)
     tl.store(grad_v_ptr + place, hold(to_v), inside)
     tl.store(grad_beta_ptr + row, hold(bent - scale * of_beta / (root * root)), there)
-
-
-@triton.jit
-def _apart(u, v, root):
-    """Of rows: lengths, sinh of radii, sinh (r_u − r_v)/2, û − v̂ ``(R, D)``, its square, θ, θ/sinh θ and coth θ."""
-    n_u, n_v, d_n, turn, longer, turned = pair(u, v)
-    inverse = 1 / root
-    s_u, s_v, half = sinh(clip(n_u * inverse)), sinh(clip(n_v * inverse)), sinh(clip(d_n * inverse) * 0.5)
-    q = tl.sqrt(half * half + s_u * s_v * turned * 0.25)  # sinh θ/2
-    theta, sine = 2 * asinh(q), tl.maximum(2 * q * tl.sqrt(1 + q * q), TINY)
-    shrink = tl.where(theta > 1e-8, theta / sine, 1.0)
-    return n_u, n_v, s_u, s_v, half, (1 / longer)[:, None] * turn, turned, theta, shrink, (1 + 2 * q * q) / sine
-
-
-@triton.jit
-def _difference(u, n_u, s_u, s_v, half, turn, turned, shrink):
-    """T ``(R, D)`` in units of √β, from what :func:`_apart` gives."""
-    own = tl.where(n_u > TINY, 1 / tl.maximum(n_u, TINY), 0.0)[:, None] * u
-    across = turn - tl.sum(turn * own, 1)[:, None] * own
-    radial = 2 * half * tl.sqrt(1 + half * half) + turned * 0.5 * s_v * tl.sqrt(1 + s_u * s_u)
-    return (-shrink * radial)[:, None] * own + (-shrink * s_v)[:, None] * across
-
-
-@triton.jit(do_not_specialize=["rows", "per_beta"])
-def gyro_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
-    """⊖u ⊕ v of rows ``(R, d)``."""
-    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
-    u = tl.load(u_ptr + place, inside, 0.0).to(tl.float64)
-    v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
-    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    n_u, _n_v, s_u, s_v, half, turn, turned, _theta, shrink, _coth = _apart(u, v, root)
-    t = _difference(u, n_u, s_u, s_v, half, turn, turned, shrink)
-    tl.store(out_ptr + place, root[:, None] * t, inside)
-
-
-@triton.jit
-def _to_coordinates(grad, v, n_v, s_v, root):
-    direction = tl.where(n_v > TINY, 1 / tl.maximum(n_v, TINY), 0.0)[:, None] * v
-    along = tl.sum(grad * direction, 1)[:, None] * direction
-    r = clip(n_v * (1 / root))
-    sinhc = tl.where(r > 1e-8, s_v / tl.maximum(r, 1e-8), 1.0)
-    return along + sinhc[:, None] * (grad - along)
-
-
-@triton.jit(do_not_specialize=["rows", "per_beta"])
-def gyro_backward(
-    u_ptr, v_ptr, beta_ptr, grad_ptr, grad_u_ptr, grad_v_ptr, grad_beta_ptr, rows, per_beta, d,
-    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
-):  # fmt: skip
-    """Gradients in u and v ``(R, d)``, and in β by row ``(R,)``."""
-    row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
-    u = tl.load(u_ptr + place, inside, 0.0).to(tl.float64)
-    v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
-    g = tl.load(grad_ptr + place, inside, 0.0).to(tl.float64)
-    root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    n_u, n_v, s_u, s_v, half, turn, turned, theta, shrink, coth = _apart(u, v, root)
-    t = _difference(u, n_u, s_u, s_v, half, turn, turned, shrink)
-    inverse = (1 / tl.maximum(theta, TINY))[:, None]
-    unit = t * inverse
-    g_along = tl.sum(g * unit, 1)[:, None]
-
-    # tanh(r/2)/‖u‖
-    steep = tl.where(n_u > TINY, s_u / ((1 + tl.sqrt(1 + s_u * s_u)) * tl.maximum(n_u, TINY)), 0.0)
-    turning = steep[:, None] * u
-    stiff = excess(theta, coth)[:, None]
-    of_g = -1 - stiff - tl.sum(turning * t, 1)[:, None]
-    to_u = of_g * g + stiff * g_along * unit + tl.sum(turning * g, 1)[:, None] * t
-    to_u = _to_coordinates(to_u, u, n_u, s_u, root)
-
-    a = -_difference(v, n_v, s_v, s_u, -half, -turn, turned, shrink) * inverse
-    both = a + unit
-    shrink = shrink[:, None]
-    pulled = shrink * g + (1 - shrink) * g_along * unit
-    scale = 2 * tl.sum(pulled * both, 1) / tl.maximum(tl.sum(both * both, 1), TINY)
-    to_v = pulled - scale[:, None] * both + 2 * g_along * a
-    to_v = _to_coordinates(tl.where((theta > 1e-8)[:, None], to_v, g), v, n_v, s_v, root)
-
-    parts = tl.sum(root[:, None] * g * t - u * to_u - v * to_v, 1) / (2 * root * root)
-    tl.store(grad_u_ptr + place, hold(to_u), inside)
-    tl.store(grad_v_ptr + place, hold(to_v), inside)
-    tl.store(grad_beta_ptr + row, hold(parts), there)

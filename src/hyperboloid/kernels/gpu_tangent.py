@@ -1,13 +1,9 @@
 r"""Triton kernels for sums of logarithms, Σ_j w_ij log_i(j) carried to the origin, for float32.
 
-Formulas and names are those of `geometry/gyro.py`. Vectors of an entry lie in the span of u = x_i and v = y_j, those of
-its gradient in that of u, v and g_i: with the numbers o_u and o_v of `gpu_pairs.py`, turn = (u − v) − o_u u − o_v v,
-
-.. math::  T/\sqrt β = α u + γ\,\mathrm{turn}, \qquad \log_j(i)/\sqrt β = α' v - γ'\,\mathrm{turn},
-
-whose products follow from the sums of `gpu_pairs.py` and from g_i·v_j. So as there, kernels over coordinates take sums
-and add vectors up, and what takes exponentials is done by entry. Sums of nodes are double, for the gradient's parts
-across the radius grow by sinh r/r when they are turned into normal coordinates.
+A logarithm is what it is in `gpu_gyro.py`, T/√β = α u + γ turn with u = x_i and v = y_j, and its gradient a sum of g_i,
+u, v and turn. Their numbers follow from the sums of `gpu_pairs.py` and from g_i·v_j. So as there, kernels over
+coordinates take sums and add vectors up, and what takes exponentials is done by entry. Sums of nodes are double, for
+the gradient's parts across the radius grow by sinh r/r when they are turned into normal coordinates.
 """
 
 from __future__ import annotations
@@ -20,8 +16,9 @@ from torch import Tensor
 from .adjacency import Adjacency
 from .gpu import _held, _over_rows, by_pieces
 from .gpu_aggregate import vectors
-from .gpu_math import TINY, asinh, block_of_rows, clip, excess, hold, sinh, some_pieces
-from .gpu_pairs import ENDS, both_slopes, entry_call, entry_products, slopes, these, turn_of
+from .gpu_gyro import logarithm, pulls
+from .gpu_math import block_of_rows, hold, some_pieces, turn_of
+from .gpu_pairs import ENDS, PairCall, entry_call, entry_products, slopes, these
 from .gpu_pairs import SUMS as _SUMS
 
 #: Numbers of an entry: of g, u, turn in what row i gets ``(M, 3, E)``; o and those of g, v, u, turn in what column j
@@ -29,40 +26,25 @@ from .gpu_pairs import SUMS as _SUMS
 BY_ROW, BY_COLUMN = tl.constexpr(3), tl.constexpr(5)
 #: Sums of an entry, all that there are.
 SUMS = tl.constexpr(_SUMS.value + 1)
-#: Closer points coincide.
-CLOSE = tl.constexpr(1e-8)
+#: Room for the coordinates that a program adds up at a time; measured (they are doubles).
+ROOM = 128
 
 
 @triton.jit
-def _half(end_ptr, there, d_sinh, turned, its_s, dot, longer, shrink):
-    """α and γ of log_u(v); ``dot`` is turn·u, ``d_sinh`` sinh(r_u − r_v), ``longer`` 1/max(‖u‖, ‖v‖)."""
-    radial = d_sinh + turned * 0.5 * its_s * tl.load(end_ptr + 3, there, 0.0)
-    inverse = tl.load(end_ptr + 1, there, 0.0)
-    return -shrink * (radial - its_s * dot * longer * inverse) * inverse, -shrink * its_s * longer
-
-
-@triton.jit
-def _logarithm(sums_ptr, mine, its, beta_ptr, m, p, there, count):
-    """What is known of entries: ‖u‖, ‖v‖, products, θ, θ/sinh θ, coth θ, α, γ, α', γ' and √β.
-
-    Exponentials are dear, and two suffice: what is left follows from sinh of half an angle.
-    """
-    n_u, s_u = tl.load(mine, there, 0.0), tl.load(mine + 2, there, 0.0)
-    n_v, s_v = tl.load(its, there, 0.0), tl.load(its + 2, there, 0.0)
+def _of_entries(sums_ptr, mine, its, beta_ptr, m, p, there, count):
+    """What is known of entries: ‖u‖, ‖v‖, ‖û − v̂‖², turn·u, turn·v and √β, then what :func:`logarithm` says."""
+    n_u, inverse_u = tl.load(mine, there, 0.0), tl.load(mine + 1, there, 0.0)
+    s_u, cosh_u = tl.load(mine + 2, there, 0.0), tl.load(mine + 3, there, 0.0)
+    n_v, inverse_v = tl.load(its, there, 0.0), tl.load(its + 1, there, 0.0)
+    s_v, cosh_v = tl.load(its + 2, there, 0.0), tl.load(its + 3, there, 0.0)
     sums_ptr += m * SUMS * count + p
     d_n, turned = tl.load(sums_ptr, there, 0.0), tl.load(sums_ptr + count, there, 0.0)
     dot_u, dot_v = tl.load(sums_ptr + 2 * count, there, 0.0), tl.load(sums_ptr + 3 * count, there, 0.0)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
-    half = sinh(clip(d_n * (1 / root)) * 0.5)
-    d_sinh = 2 * half * tl.sqrt(1 + half * half)
-    q = tl.sqrt(half * half + s_u * s_v * turned * 0.25)
-    theta = 2 * asinh(q)
-    inverse = 1 / tl.maximum(2 * q * tl.sqrt(1 + q * q), TINY)  # 1/sinh θ
-    shrink = tl.where(theta > CLOSE, theta * inverse, 1.0)
-    longer = tl.where(n_u >= n_v, tl.load(mine + 1, there, 0.0), tl.load(its + 1, there, 0.0))
-    a, c = _half(mine, there, d_sinh, turned, s_v, dot_u, longer, shrink)
-    its_a, its_c = _half(its, there, -d_sinh, turned, s_u, -dot_v, longer, shrink)
-    return n_u, n_v, dot_u, dot_v, turned, theta, shrink, (1 + 2 * q * q) * inverse, a, c, its_a, its_c, root
+    theta, shrink, coth, a, c, its_a, its_c = logarithm(
+        n_u, inverse_u, s_u, cosh_u, n_v, inverse_v, s_v, cosh_v, d_n, turned, dot_u, dot_v, root
+    )
+    return n_u, n_v, turned, dot_u, dot_v, root, theta, shrink, coth, a, c, its_a, its_c
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
@@ -73,7 +55,7 @@ def tangent_numbers(
     """w √β α and w √β γ of entries ``(M, 2, E)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     mine, its = x_ends_ptr + (m * rows + i) * ENDS, y_ends_ptr + (m * cols + j) * ENDS
-    _u, _v, _du, _dv, _turned, _theta, _shrink, _coth, a, c, _a, _c, root = _logarithm(
+    _u, _v, _turned, _du, _dv, root, _theta, _shrink, _coth, a, c, _a, _c = _of_entries(
         sums_ptr, mine, its, beta_ptr, m, p, there, count
     )
     w = root * tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
@@ -119,39 +101,16 @@ def tangent_slopes(
     """
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     mine, its = x_ends_ptr + (m * rows + i) * ENDS, y_ends_ptr + (m * cols + j) * ENDS
-    n_u, n_v, dot_u, dot_v, turned, theta, shrink, coth, a, c, its_a, its_c, root = _logarithm(
+    n_u, n_v, turned, dot_u, dot_v, root, theta, shrink, coth, a, c, its_a, its_c = _of_entries(
         sums_ptr, mine, its, beta_ptr, m, p, there, count
     )
-    longer = tl.maximum(n_u, n_v)
-    turn2 = turned * longer * longer
     sums_ptr += m * SUMS * count + p
     o, uv = tl.load(sums_ptr + 4 * count, there, 0.0), tl.load(sums_ptr + 5 * count, there, 0.0)
-    of_u, of_v = both_slopes(o)
     gu, gv = tl.load(own_ptr + m * rows + i, there, 0.0), tl.load(product_ptr + m * count + p, there, 0.0)
-    g_turn = (gu - gv) - (of_u * gu + of_v * gv)
-    # T = α u + γ turn and B = α' v − γ' turn, in units of √β
-    g_t, g_b = a * gu + c * g_turn, its_a * gv - its_c * g_turn
-    t_u, t_v = a * n_u * n_u + c * dot_u, a * uv + c * dot_v
-    b_v = its_a * n_v * n_v - its_c * dot_v
-    t_b = a * its_a * uv - a * its_c * dot_u + c * its_a * dot_v - c * its_c * turn2
-    apart = theta > CLOSE
-    inverse = tl.where(apart, 1 / tl.maximum(theta, CLOSE), 0.0)
-
-    # x moves
-    steep = tl.load(mine + 6, there, 0.0)  # tanh(r/2)/‖u‖
-    stiff = excess(theta, coth)
-    of_g = -1 - stiff - steep * t_u
-    of_t = stiff * g_t * inverse * inverse + steep * gu
-
-    # y moves: R leads from −B/θ to T/θ, its transpose back
-    along, back = g_t * inverse, -g_b * inverse
-    cosine = -t_b * inverse * inverse
-    met = shrink * (back + along) + (1 - shrink) * along * (1 + cosine)
-    scale = met / tl.maximum(1 + cosine, TINY)  # 2·met/‖a + b‖²
-    its_t = ((1 - shrink) * along - scale) * inverse
-    its_b = (scale - 2 * along) * inverse
-    its_g = tl.where(apart, shrink, 1.0)
-
+    of_g, of_t, its_g, its_b, its_t, g_t, pulled_u, pulled_v = pulls(
+        n_u, tl.load(mine + 6, there, 0.0), n_v, turned, dot_u, dot_v, o, uv, gu, gv, theta, shrink, coth, a, c, its_a,
+        its_c,
+    )  # fmt: skip
     w = tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
     tl.store(grad_weight_ptr + m * count + p, hold(root * g_t), there)
     by_row_ptr += m * BY_ROW * count + p
@@ -165,8 +124,7 @@ def tangent_slopes(
     tl.store(by_column_ptr + 3, w * its_t * a, there)
     tl.store(by_column_ptr + 4, w * (its_t * c - its_b * its_c), there)
     # T/√β depends on u/√β and v/√β alone
-    moved = of_g * gu + of_t * t_u + its_g * gv + its_t * t_v + its_b * b_v
-    share = tl.where(there, w * (root * g_t - moved), 0.0) * (0.5 / (root * root))
+    share = tl.where(there, w * (root * g_t - pulled_u - pulled_v), 0.0) * (0.5 / (root * root))
     tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
 
 
@@ -249,8 +207,17 @@ def tangent_sums(
     out, sizes = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1))
     known = (sums, x_ends, y_ends, call.pairs, beta, weight)
     call.by_pairs(tangent_numbers, *known, numbers, weight.stride(0), *sizes)
-    by_pieces(tangent_add, adj.index.rows, x.shape, x, y, sums, numbers, out, *sizes, call.count)
+    by_pieces(tangent_add, adj.index.rows, x.shape, x, y, sums, numbers, out, *sizes, call.count, room=ROOM)
     return _held(out, x), sums, x_ends, y_ends
+
+
+def _own_products(grad: Tensor, x: Tensor) -> Tensor:
+    """g_i·x_i of nodes ``(M, N)``, in double precision: the products of entries that lead from a node to itself."""
+    models, count, d = x.shape
+    loops = PairCall(torch.arange(count, device=x.device).expand(models, 2, count), d)
+    out = loops.numbers(1).squeeze(1)
+    loops.take_products(entry_products, grad, x, loops.pairs, out, count, count)
+    return out
 
 
 def tangent_gradients(
@@ -264,14 +231,14 @@ def tangent_gradients(
     product, shares = call.numbers(1), call.shares()
     numbers = call.numbers(BY_ROW.value), call.numbers(BY_COLUMN.value).view(call.models, call.count, -1)
     to_weight = weight.new_empty(weight.shape)
-    own = (grad.double() * x.double()).sum(-1)
+    own = _own_products(grad, x)
     call.take_products(entry_products, grad, y, call.pairs, product, *sizes)
     known = (sums, x_ends, y_ends, call.pairs, beta, weight, own, product)
     call.by_pairs(tangent_slopes, *known, *numbers, to_weight, shares, weight.stride(0), *sizes)
     (rows, columns), sizes = adj.index[:2], (*sizes, call.count)
     frames = [torch.zeros_like(t, dtype=torch.float64) for t in (x, y)]
-    by_pieces(pull_rows, rows, x.shape, x, y, grad, sums, numbers[0], frames[0], *sizes)
-    by_pieces(pull_columns, columns, y.shape, x, y, grad, numbers[1], adj.index.entry, frames[1], *sizes)
+    by_pieces(pull_rows, rows, x.shape, x, y, grad, sums, numbers[0], frames[0], *sizes, room=ROOM)
+    by_pieces(pull_columns, columns, y.shape, x, y, grad, numbers[1], adj.index.entry, frames[1], *sizes, room=ROOM)
     gradients = [torch.empty_like(t) for t in (x, y)]
     for points, ends, frame, out in zip((x, y), (x_ends, y_ends), frames, gradients, strict=True):
         _over_rows(to_coordinates, points, beta, points, ends, beta, frame, out)
