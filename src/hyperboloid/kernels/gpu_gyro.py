@@ -1,7 +1,7 @@
 r"""Triton kernels for gyrovector sums of rows, u ⊕ v, and what they share with `gpu_tangent.py`.
 
 Formulas and names are those of `geometry/gyro.py`. u ⊕ v is the logarithm of v at x = −u, carried to the origin. It and
-its gradient lie in the span of x, v, the gradient g and turn = (x − v) − o_x x − o_v v: with numbers that follow from
+its gradient lie in the span of x, v, the gradient g and turn = (x̂ − v̂)·max(‖x‖, ‖v‖): with numbers that follow from
 sums over coordinates alone,
 
 .. math::  T/\sqrt β = α x + γ\,\mathrm{turn}, \qquad \log_v(x)/\sqrt β = α' v - γ'\,\mathrm{turn}.
@@ -16,7 +16,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_math import STEP, TINY, asinh, both_slopes, clip, excess, hold, sinh, turn_of
+from .gpu_math import STEP, TINY, asinh, clip, excess, hold, sinh, turn_of
 
 #: Closer points coincide.
 CLOSE = tl.constexpr(1e-8)
@@ -56,8 +56,7 @@ def pulls(n_u, steep, n_v, turned, dot_u, dot_v, o, uv, gu, gv, theta, shrink, c
     """
     longer = tl.maximum(n_u, n_v)
     turn2 = turned * longer * longer
-    of_u, of_v = both_slopes(o)
-    g_turn = (gu - gv) - (of_u * gu + of_v * gv)
+    g_turn = turn_of(gu, gv, o)
     g_t, g_b = a * gu + c * g_turn, its_a * gv - its_c * g_turn
     t_u, t_v = a * n_u * n_u + c * dot_u, a * uv + c * dot_v
     b_v = its_a * n_v * n_v - its_c * dot_v
@@ -110,11 +109,10 @@ def _apart(u_ptr, v_ptr, row, there, root, d, BLOCK_R: tl.constexpr, BLOCK_D: tl
     d_n = tl.sum(squares, 1) / tl.maximum(n_x + n_v, TINY)
     shorter, longer = tl.where(n_x >= n_v, inverse_v, inverse_x), tl.where(n_x >= n_v, inverse_x, inverse_v)
     o = d_n * shorter
-    of_x, of_v = both_slopes(o)
     turned, dots_x, dots_v = none, none, none
     for at in tl.static_range(0, BLOCK_D, step):
         x, v = -_wide(u_ptr, row, there, at + c, d), _wide(v_ptr, row, there, at + c, d)
-        turn = turn_of(x, v, of_x[:, None], of_v[:, None])
+        turn = turn_of(x, v, o[:, None])
         turned, dots_x, dots_v = turned + turn * turn, dots_x + turn * x, dots_v + turn * v
     turned = tl.sum(turned, 1) * (longer * longer)
     dots = (tl.sum(dots_x, 1), tl.sum(dots_v, 1))
@@ -139,12 +137,11 @@ def gyro_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl
     _theta, _shrink, _coth, a, c, _a, _c = logarithm(
         n_x, inverse_x, s_x, cosh_x, n_v, inverse_v, s_v, cosh_v, d_n, turned, dot_x, dot_v, root
     )
-    slope_x, slope_v = both_slopes(o)
     step: tl.constexpr = min(BLOCK_D, STEP)
     for at in tl.static_range(0, BLOCK_D, step):
         k = at + tl.arange(0, step)
         x, v = -_wide(u_ptr, row, there, k, d), _wide(v_ptr, row, there, k, d)
-        turn = turn_of(x, v, slope_x[:, None], slope_v[:, None])
+        turn = turn_of(x, v, o[:, None])
         _store(out_ptr, row, there, k, d, (root * a)[:, None] * x + (root * c)[:, None] * turn)
 
 
@@ -192,11 +189,10 @@ def gyro_backward(
     g_in_u, x_in_u, turn_in_u = stretch_x * of_g, stretch_x * of_t * a + along_x, stretch_x * of_t * c
     g_in_v, x_in_v, v_in_v = stretch_v * its_g, stretch_v * its_t * a, stretch_v * its_b * its_a + along_v
     turn_in_v = stretch_v * (its_t * c - its_b * its_c)
-    slope_x, slope_v = both_slopes(o)
     for at in tl.static_range(0, BLOCK_D, step):
         k = at + tl.arange(0, step)
         x, v, g = -_wide(u_ptr, row, there, k, d), _wide(v_ptr, row, there, k, d), _wide(grad_ptr, row, there, k, d)
-        turn = turn_of(x, v, slope_x[:, None], slope_v[:, None])
+        turn = turn_of(x, v, o[:, None])
         to_u = g_in_u[:, None] * g + x_in_u[:, None] * x + turn_in_u[:, None] * turn
         to_v = g_in_v[:, None] * g + x_in_v[:, None] * x + v_in_v[:, None] * v + turn_in_v[:, None] * turn
         _store(grad_u_ptr, row, there, k, d, to_u)

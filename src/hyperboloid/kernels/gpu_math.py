@@ -75,15 +75,9 @@ def clip(x):
 
 
 @triton.jit
-def both_slopes(o):
-    """o_u and o_v of pairs: of the two the longer end's is 0, and o is the other, o_u if it is negative, else o_v."""
-    return tl.where(o < 0, o, 0.0), tl.where(o < 0, 0.0, o)
-
-
-@triton.jit
-def turn_of(u, v, of_u, of_v):
-    """turn = (u − v) − o_u u − o_v v of pairs ``(…, D)``, which is (û − v̂)·max(‖u‖, ‖v‖)."""
-    return (u - v) - (of_u * u + of_v * v)
+def turn_of(u, v, o):
+    """turn = (û − v̂)·max(‖u‖, ‖v‖) of pairs ``(…, D)``: u − v less o times the shorter one, u if o is negative."""
+    return (u - v) - o * tl.where(o < 0, u, v)
 
 
 @triton.jit

@@ -7,7 +7,7 @@ the coordinates of pairs, a third one makes distances of them; for the gradient 
 with which
 
 .. math::  ∂L/∂u = R_u u + S_u\,\mathrm{turn}, \qquad ∂L/∂v = R_v v + S_v\,\mathrm{turn}, \qquad
-           \mathrm{turn} = (u - v) - o_u u - o_v v
+           \mathrm{turn} = (û - v̂) \max(‖u‖, ‖v‖)
 
 are added to the nodes by the last one. Nodes are added to by many pairs at once, in no fixed order: the last digits of
 a gradient may differ from one call to the next.
@@ -24,7 +24,7 @@ from torch import Tensor
 
 from .gpu import _block, _held, _over_rows, _tile
 from .gpu_aggregate import products, radii, rows_of, vectors
-from .gpu_math import STEP, TINY, asinh, block_of_rows, both_slopes, clip, excess, hold, sinh, turn_of
+from .gpu_math import STEP, TINY, asinh, block_of_rows, clip, excess, hold, sinh, turn_of
 
 #: Numbers of a node: n = ‖u‖, 1/n (at the origin 0), sinh r, cosh r, sinh r/n, r coth r − 1 and tanh(r/2)/n; side by
 #: side, and room for one more, so that none lies across two lines of memory.
@@ -65,13 +65,6 @@ def these(pairs_ptr, count, pairs_step, side_step, BLOCK_P: tl.constexpr):
     return m, p, there, tl.load(pairs_ptr + p, there, 0), tl.load(pairs_ptr + side_step + p, there, 0)
 
 
-@triton.jit
-def slopes(ptr, p, there):
-    """o_u and o_v ``(…, 1)`` for o at ``p``."""
-    of_u, of_v = both_slopes(tl.load(ptr + p, there, 0.0))
-    return tl.expand_dims(of_u, -1), tl.expand_dims(of_v, -1)
-
-
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
 def pair_sums(
     x_ptr, x_ends_ptr, y_ptr, y_ends_ptr, pairs_ptr, sums_ptr, rows, cols, count, pairs_step, side_step,
@@ -94,21 +87,20 @@ def pair_sums(
     n_v, inverse_v = tl.load(y_ends_ptr, there, 0.0), tl.load(y_ends_ptr + 1, there, 0.0)
     d_n = tl.sum(squares, 1) / tl.maximum(n_u + n_v, TINY)
     shorter, longer = tl.where(n_u >= n_v, inverse_v, inverse_u), tl.where(n_u >= n_v, inverse_u, inverse_v)
-    slope = d_n * shorter
-    of_u, of_v = both_slopes(slope)
+    o = d_n * shorter
     u, v = us[0], vs[0]
-    turn = turn_of(u, v, of_u[:, None], of_v[:, None])
+    turn = turn_of(u, v, o[:, None])
     turned, dots_u, dots_v, dots = turn * turn, turn * u, turn * v, u * v
     for k in tl.static_range(1, BLOCK_D // step):
         u, v = us[k], vs[k]
-        turn = turn_of(u, v, of_u[:, None], of_v[:, None])
+        turn = turn_of(u, v, o[:, None])
         turned, dots_u, dots_v, dots = turned + turn * turn, dots_u + turn * u, dots_v + turn * v, dots + u * v
     sums_ptr += m * (SUMS + ALL) * count + p
     tl.store(sums_ptr, d_n, there)
     tl.store(sums_ptr + count, tl.sum(turned, 1) * (longer * longer), there)
     tl.store(sums_ptr + 2 * count, tl.sum(dots_u, 1), there)
     tl.store(sums_ptr + 3 * count, tl.sum(dots_v, 1), there)
-    tl.store(sums_ptr + 4 * count, slope, there)
+    tl.store(sums_ptr + 4 * count, o, there)
     if ALL:
         tl.store(sums_ptr + 5 * count, tl.sum(dots, 1), there)
 
@@ -205,7 +197,7 @@ def pair_pull(
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     z_ptr += m * nodes * D
     grad_ptr += m * nodes * D
-    slope_u, slope_v = slopes(sums_ptr + (m * SUMS + 4) * count, p, there)
+    o = tl.load(sums_ptr + (m * SUMS + 4) * count + p, there, 0.0)[:, None]
     numbers_ptr += m * NUMBERS * count + p
     of_u, across_u = tl.load(numbers_ptr, there, 0.0)[:, None], tl.load(numbers_ptr + count, there, 0.0)[:, None]
     numbers_ptr += 2 * count
@@ -214,7 +206,7 @@ def pair_pull(
     for at in tl.static_range(0, BLOCK_D, step):
         c = at + tl.arange(0, step)
         u, v = vectors(z_ptr, i, there, c, D), vectors(z_ptr, j, there, c, D)
-        turn = turn_of(u, v, slope_u, slope_v)
+        turn = turn_of(u, v, o)
         to_u, to_v = of_u * u + across_u * turn, of_v * v + across_v * turn
         inside = there[:, None] & (c < D)
         tl.atomic_add(grad_ptr + i[:, None] * D + c, hold(to_u.to(tl.float32)), inside, sem="relaxed")

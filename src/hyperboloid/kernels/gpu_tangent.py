@@ -18,7 +18,7 @@ from .gpu import _held, _over_rows, by_pieces
 from .gpu_aggregate import vectors
 from .gpu_gyro import logarithm, pulls
 from .gpu_math import block_of_rows, hold, some_pieces, turn_of
-from .gpu_pairs import ENDS, PairCall, entry_call, entry_products, slopes, these
+from .gpu_pairs import ENDS, PairCall, entry_call, entry_products, these
 from .gpu_pairs import SUMS as _SUMS
 
 #: Numbers of an entry: of g, u, turn in what row i gets ``(M, 3, E)``; o and those of g, v, u, turn in what column j
@@ -81,8 +81,7 @@ def tangent_add(
         there = p < stop
         v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
         radial += tl.load(numbers_ptr + p, there, 0.0)
-        slope_u, slope_v = slopes(sums_ptr, p, there)
-        turn = turn_of(u[:, None, :], v, slope_u, slope_v)
+        turn = turn_of(u[:, None, :], v, tl.load(sums_ptr + p, there, 0.0)[:, :, None])
         turned += tl.load(numbers_ptr + count + p, there, 0.0)[:, :, None] * turn
     total = tl.sum(radial, 1)[:, None] * u + tl.sum(turned, 1)
     out_ptr += (m * rows + i)[:, None] * D + c
@@ -147,8 +146,7 @@ def pull_rows(
         v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
         of_g += tl.load(numbers_ptr + p, there, 0.0)
         of_u += tl.load(numbers_ptr + count + p, there, 0.0)
-        slope_u, slope_v = slopes(sums_ptr, p, there)
-        turn = turn_of(u[:, None, :], v, slope_u, slope_v)
+        turn = turn_of(u[:, None, :], v, tl.load(sums_ptr + p, there, 0.0)[:, :, None])
         turned += tl.load(numbers_ptr + 2 * count + p, there, 0.0)[:, :, None] * turn
     total = tl.sum(of_g, 1)[:, None] * g + tl.sum(of_u, 1)[:, None] * u + tl.sum(turned, 1)
     tl.atomic_add(out_ptr + (m * rows + i)[:, None] * D + c, total, own[:, None] & (c < D), sem="relaxed")
@@ -171,8 +169,7 @@ def pull_columns(
         i = tl.load(other_ptr + place, there, 0).to(tl.int64)
         u, g = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(g_ptr + m * rows * D, i, there, c, D)
         p = (m * count + tl.load(entry_ptr + place, there, 0)) * BY_COLUMN
-        slope_u, slope_v = slopes(numbers_ptr, p, there)
-        turn = turn_of(u, v[:, None, :], slope_u, slope_v)
+        turn = turn_of(u, v[:, None, :], tl.load(numbers_ptr + p, there, 0.0)[:, :, None])
         of_v += tl.load(numbers_ptr + p + 2, there, 0.0)
         total += tl.load(numbers_ptr + p + 1, there, 0.0)[:, :, None] * g
         total += tl.load(numbers_ptr + p + 3, there, 0.0)[:, :, None] * u
