@@ -95,5 +95,6 @@ for numbers in (z[0], z[0].T, z.flatten(1)):
     gpu_random.dropout(numbers, random_key, 4, torch.tensor(0.5))
 of_weights = torch.randn(M, 9, D)
 gpu_linear.tall_product(gpu_linear.row_product(z, of_weights), z)
-gpu_non_edges.random_non_edges(random_key, P, torch.arange(N), 10**6, (10, torch.arange(1000), 9))
+gpu_non_edges.random_non_edges(star.int(), random_key, P, torch.arange(N), 10**6, (10, torch.arange(1000), 9))
+gpu_training.edge_losses(state)
 print("\n".join(sorted({key[0] for key in compiled})))

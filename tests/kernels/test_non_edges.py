@@ -32,6 +32,17 @@ def test_every_backend_draws_the_same_pairs(num_nodes, num_edges, count):
 
 
 @pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("num_edges", [1, 700])
+def test_the_edges_come_first(num_edges):
+    edges = pair_of_rank(torch.arange(num_edges))
+    sampler = NegativeSampler(edges, 60)
+    for key in (7, torch.tensor([7, -7], dtype=torch.int32)):
+        pairs = sampler.with_edges(key)
+        assert torch.equal(pairs[..., :num_edges], edges.expand(*pairs.shape[:-1], -1))
+        assert torch.equal(pairs[..., num_edges:], sampler.sample(key, num_edges))
+
+
+@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("key", [4825088, 11758592])
 def test_a_square_root_that_rounds_up_is_corrected(key):
     # one in 20 million pairs of this many nodes; the keys were searched for

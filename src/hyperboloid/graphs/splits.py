@@ -99,6 +99,7 @@ class NegativeSampler:
     """
 
     def __init__(self, train: Tensor, num_nodes: int) -> None:
+        self._train = train.int() if train.is_cuda else train  # of what a GPU reads, half
         self._non_edges = NonEdges(train, num_nodes)
         if self._non_edges.count == 0:
             raise InputError(
@@ -110,13 +111,22 @@ class NegativeSampler:
 
         A pair may come twice.
         """
+        return self._after(self._non_edges.below.new_empty(2, 0), key, count)
+
+    def with_edges(self, key: Key) -> Tensor:
+        """Pairs ``(…, 2, 2T)``: the training edges, then as many of :meth:`sample`; int32 on a GPU."""
+        return self._after(self._train, key, self._train.size(1))
+
+    def _after(self, edges: Tensor, key: Key, count: int) -> Tensor:
+        """Some edges, then random non-edges."""
         pairs = self._non_edges
         if chosen_backend(pairs.below) == "triton":
             from hyperboloid.kernels.gpu_non_edges import random_non_edges
 
-            return random_non_edges(key, count, pairs.below, pairs.count, pairs.buckets)
+            return random_non_edges(edges, key, count, pairs.below, pairs.count, pairs.buckets)
         numbers = random_numbers(key, count, pairs.below.device)  # from a range far larger than the number of pairs
-        return pairs[numbers % pairs.count].movedim(0, -2)
+        drawn = pairs[numbers % pairs.count].movedim(0, -2).to(edges.dtype)
+        return torch.cat([edges.expand(*drawn.shape[:-1], -1), drawn], dim=-1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from .dispatch import (
     use_backend,
     weighted_sum,
 )
+from .edge_loss import edge_loss
 from .linear import linear
 from .random import Key, dropout, fold, keep_mask, random_numbers, random_stream
 from .reference import row_sum
@@ -21,6 +22,7 @@ __all__ = [
     "Key",
     "cached_adjacency",
     "dropout",
+    "edge_loss",
     "fold",
     "frechet_aggregate",
     "keep_mask",

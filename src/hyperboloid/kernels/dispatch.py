@@ -105,7 +105,7 @@ def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor | None, *, lorentz: bool 
 
     Args:
         z: normal coordinates of the nodes ``(N, d)``.
-        pairs: ``(2, P)`` int64.
+        pairs: ``(2, P)`` int64 or int32.
         beta: scalar; None for flat space.
         lorentz: the Lorentzian distance, which is cut off where its square would pass 1e30.
     """

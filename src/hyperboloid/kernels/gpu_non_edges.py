@@ -30,9 +30,11 @@ def _remainder(x, n):
     return tl.where(x >= n, x - n, x)
 
 
-@triton.jit(do_not_specialize=["count", "non_edges", "shift", "halvings"])
-def _random_non_edges(key_ptr, below_ptr, start_ptr, out_ptr, count, non_edges, shift, halvings, BLOCK: tl.constexpr):
-    """Pairs ``(M, 2, count)`` for keys ``(M,)``; ``below`` ``(E,)`` are the non-edges below each edge."""
+@triton.jit(do_not_specialize=["edges", "count", "non_edges", "shift", "halvings"])
+def _random_non_edges(
+    edges_ptr, key_ptr, below_ptr, start_ptr, out_ptr, edges, count, non_edges, shift, halvings, BLOCK: tl.constexpr
+):
+    """Pairs ``(M, 2, edges + count)`` for keys ``(M,)``, edges first; ``below`` are the non-edges below each edge."""
     model = tl.program_id(1).to(tl.int64)
     place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     start = tl.load(key_ptr + model).to(tl.uint32) + place.to(tl.uint32)
@@ -52,15 +54,21 @@ def _random_non_edges(key_ptr, below_ptr, start_ptr, out_ptr, count, non_edges, 
     # rounding in the square root can miss the integer by one in either direction
     v = tl.where(_pairs_below(v) > rank, v - 1, v)
     v = tl.where(_pairs_below(v + 1) <= rank, v + 1, v)
-    out_ptr += 2 * model * count + place
-    tl.store(out_ptr, rank - _pairs_below(v), place < count)
-    tl.store(out_ptr + count, v, place < count)
+    out_ptr += 2 * model * (edges + count) + place
+    given = place < edges
+    tl.store(out_ptr, tl.load(edges_ptr + place, given, 0), given)
+    tl.store(out_ptr + edges + count, tl.load(edges_ptr + edges + place, given, 0), given)
+    tl.store(out_ptr + edges, rank - _pairs_below(v), place < count)
+    tl.store(out_ptr + 2 * edges + count, v, place < count)
 
 
-def random_non_edges(key: Key, count: int, below: Tensor, non_edges: int, buckets: tuple[int, Tensor, int]) -> Tensor:
-    """Pairs ``(…, 2, count)``, see :meth:`hyperboloid.graphs.splits.NegativeSampler.sample`.
+def random_non_edges(
+    edges: Tensor, key: Key, count: int, below: Tensor, non_edges: int, buckets: tuple[int, Tensor, int]
+) -> Tensor:
+    """Pairs ``(…, 2, T + count)``, see :meth:`hyperboloid.graphs.splits.NegativeSampler.sample`.
 
     Args:
+        edges: ``(2, T)``, which come first, and whose type the others have.
         key: keys ``(…)``, or one as a number.
         count: how many pairs to draw for each.
         below: ``(E,)`` int64, how many non-edges are below each edge, sorted.
@@ -69,8 +77,9 @@ def random_non_edges(key: Key, count: int, below: Tensor, non_edges: int, bucket
     """
     shift, start, largest = buckets
     key = key if isinstance(key, Tensor) else torch.full((), key, device=below.device)
-    out = torch.empty(*key.shape, 2, count, dtype=torch.int64, device=below.device)
+    first = edges.size(1)
+    out = torch.empty(*key.shape, 2, first + count, dtype=edges.dtype, device=below.device)
     if out.numel():
-        given = (key.contiguous(), below, start, out, count, non_edges, shift, largest.bit_length())
-        _random_non_edges[(-(-count // BLOCK), key.numel())](*given, BLOCK=BLOCK)
+        given = (edges.contiguous(), key.contiguous(), below, start, out, first, count, non_edges, shift)
+        _random_non_edges[(-(-max(first, count) // BLOCK), key.numel())](*given, largest.bit_length(), BLOCK=BLOCK)
     return out

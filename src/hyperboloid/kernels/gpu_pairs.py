@@ -61,8 +61,9 @@ def these(pairs_ptr, count, pairs_step, side_step, BLOCK_P: tl.constexpr):
     m = tl.program_id(1).to(tl.int64)
     p = tl.program_id(0).to(tl.int64) * BLOCK_P + tl.arange(0, BLOCK_P)
     there = p < count
-    pairs_ptr += m * pairs_step
-    return m, p, there, tl.load(pairs_ptr + p, there, 0), tl.load(pairs_ptr + side_step + p, there, 0)
+    pairs_ptr += m * pairs_step + p
+    i, j = tl.load(pairs_ptr, there, 0), tl.load(pairs_ptr + side_step, there, 0)
+    return m, p, there, i.to(tl.int64), j.to(tl.int64)
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])

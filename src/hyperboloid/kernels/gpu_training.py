@@ -12,7 +12,37 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from .gpu_math import log1p
+
 BLOCK = 1024
+
+
+@triton.jit(do_not_specialize=["half"])
+def _edge_losses(logits_ptr, slopes_ptr, shares_ptr, half, BLOCK: tl.constexpr):
+    """Slopes of the loss of each model ``(M, 2·half)``, and the sum of a program's losses."""
+    model = tl.program_id(1).to(tl.int64)
+    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    there = place < 2 * half
+    sign = tl.where(place < half, -1.0, 1.0)
+    place += 2 * model * half
+    x = tl.load(logits_ptr + place, there, 0.0)
+    x *= sign.to(x.dtype)
+    small = tl.exp(-tl.abs(x))
+    loss = tl.maximum(x, 0.0) + log1p(small)  # what is no number stays none: small is not one either
+    slope = sign.to(x.dtype) * tl.where(x >= 0, 1.0, small) / ((1 + small) * half)
+    tl.store(slopes_ptr + place, slope, there)
+    share = tl.sum(tl.where(there, loss, 0.0).to(tl.float64), 0)
+    tl.store(shares_ptr + model * tl.num_programs(0) + tl.program_id(0), share)
+
+
+def edge_losses(logits: Tensor) -> tuple[Tensor, Tensor]:
+    """See :func:`hyperboloid.kernels.edge_loss`; and the slopes ``(…, P)``."""
+    logits, count = logits.contiguous(), logits.size(-1)
+    models, programs = logits.numel() // count, -(-count // BLOCK)
+    slopes = torch.empty_like(logits)
+    shares = torch.empty(*logits.shape[:-1], programs, dtype=torch.float64, device=logits.device)
+    _edge_losses[(programs, models)](logits, slopes, shares, count // 2, BLOCK=BLOCK)
+    return (shares.sum(-1) / (count // 2)).to(logits.dtype), slopes
 
 
 @triton.jit(do_not_specialize=["models"])

@@ -36,14 +36,18 @@ class FermiDirac(nn.Module):
             square = manifold.normal.lorentz_sqdist(u, v).clamp(max=self.cap)
         else:
             square = manifold.normal.sqdist(u, v)
-        return (self.r - square) / self.t
+        return self._logits(square)
 
     def of_pairs(self, z: Tensor, pairs: Tensor, manifold: Lorentz | Euclidean) -> Tensor:
         """The same for pairs ``(2, P)`` of embedded nodes ``(N, d)``, without a copy of their embeddings: ``(P,)``."""
         beta = manifold.beta(z) if isinstance(manifold, Lorentz) else None
         lorentz = beta is not None and self.distance == "lorentz"
         square = pair_sqdist(z, pairs, beta, lorentz=lorentz)
-        return (self.r - (square.clamp(max=self.cap) if lorentz else square)) / self.t
+        return self._logits(square.clamp(max=self.cap) if lorentz else square)
+
+    def _logits(self, square: Tensor) -> Tensor:
+        logits = self.r - square
+        return logits if self.t == 1 else logits / self.t  # there are many pairs, and usually t is 1
 
     def extra_repr(self) -> str:
         """Its constants."""

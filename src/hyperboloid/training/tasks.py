@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
 from hyperboloid.graphs.splits import NegativeSampler, split_links, split_nodes
-from hyperboloid.kernels import Key, fold
+from hyperboloid.kernels import Key, edge_loss, fold
 from hyperboloid.nn import Encoder
 from hyperboloid.nn.decoders import Distance
 from hyperboloid.nn.encoder import Sizes
@@ -166,9 +165,7 @@ class LinkTask(Task):
         self.split = split_links(graph, split)
         self._set_graph(self.split.edge_index, self.split.edge_weight)
         self.distance = cast(Distance, settings.distance)
-        self._train = self.split.train.to(self.device)
-        self._sampler = NegativeSampler(self._train, graph.num_nodes)
-        self._signs = torch.tensor([[-1.0], [1.0]], dtype=dtype, device=self.device)  # of edges, of non-edges
+        self._sampler = NegativeSampler(self.split.train.to(self.device), graph.num_nodes)
         pairs = {"val": (self.split.val, self.split.val_neg), "test": (self.split.test, self.split.test_neg)}
         self._parts = {part: torch.cat(both, dim=1).to(self.device) for part, both in pairs.items()}
 
@@ -184,8 +181,7 @@ class LinkTask(Task):
 
     def examples(self, seed: Key, epoch: Key) -> Tensor:
         """Pairs ``(…, 2, P)``: the training edges, then as many fresh non-edges."""
-        negative = self._sampler.sample(fold(fold(seed, epoch), _NEGATIVES), self._train.size(1))
-        return torch.cat([self._train.expand(negative.shape), negative], dim=-1)
+        return self._sampler.with_edges(fold(fold(seed, epoch), _NEGATIVES))
 
     def part(self, part: Part) -> Tensor:
         """Pairs ``(2, P)``: the edges of the part, then its fixed non-edges."""
@@ -197,7 +193,7 @@ class LinkTask(Task):
 
     def losses(self, logits: Tensor, part: Part | None) -> Tensor:
         """Cross-entropy of edges and of as many non-edges, ``(…, P)`` to ``(…)``."""
-        return F.softplus(logits.unflatten(-1, (2, -1)) * self._signs).mean(-1).sum(-1)
+        return edge_loss(logits)
 
     def metrics(self, logits: Tensor, part: Part) -> Tensor:
         """AUC against the fixed non-edges of the part, ``(…, P)`` to ``(…)``."""

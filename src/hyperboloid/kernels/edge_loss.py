@@ -1,0 +1,44 @@
+"""Cross-entropy of edges and of as many non-edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from .dispatch import chosen_backend
+
+
+class _EdgeLoss(torch.autograd.Function):
+    """Of models ``(…, P)``, on a GPU: one pass there and one back, where torch takes ten."""
+
+    @staticmethod
+    def forward(ctx: Any, logits: Tensor) -> Tensor:
+        from .gpu_training import edge_losses
+
+        loss, slopes = edge_losses(logits)
+        ctx.save_for_backward(slopes)
+        return loss
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Tensor:
+        (slopes,) = ctx.saved_tensors
+        gradient: Tensor = grad.unsqueeze(-1) * slopes
+        return gradient
+
+
+def edge_loss(logits: Tensor) -> Tensor:
+    """Mean cross-entropy of edges plus that of non-edges, ``(…, P)`` to ``(…)``.
+
+    Args:
+        logits: that there is an edge; first those of P/2 edges, then those of as many non-edges.
+    """
+    if chosen_backend(logits) == "triton" and logits.numel():
+        loss: Tensor = _EdgeLoss.apply(logits)
+        return loss
+    edges, others = logits.chunk(2, -1)
+    return F.softplus(-edges).mean(-1) + F.softplus(others).mean(-1)
