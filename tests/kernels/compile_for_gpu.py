@@ -78,6 +78,8 @@ grad = gpu_sums.weighted_sums(z, weight, adj)
 gpu_sums.column_gradient(grad, weight, adj), gpu_sums.weight_gradient(grad, z, adj)
 for softmax in (True, False):
     gpu_shares.shares_gradient(gpu_shares.shares(weight, adj, softmax), weight, adj, softmax)
+ends = z[..., 0], z[..., 1]
+gpu_shares.attention_gradients(weight, gpu_shares.attention(*ends, adj, 0.2), *ends, adj, 0.2)
 for operation in gpu.ROWS.values():
     values = operation.values(z, z, beta.view(M, 1))
     operation.gradients(z, z, beta.view(M, 1), values)

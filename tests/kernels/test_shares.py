@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.func import vmap
 
-from hyperboloid.kernels import Adjacency, row_normalize, row_softmax
+from hyperboloid.kernels import Adjacency, additive_attention, row_normalize, row_softmax
 
 pytestmark = pytest.mark.usefixtures("backend")
 
@@ -33,6 +33,26 @@ def test_values_and_gradients_of_many_models(dtype, scale):
     torch.testing.assert_close(row_softmax(score[1], adj, keep), exact[1])
     grad = torch.randn(3, 110, dtype=dtype)
     torch.testing.assert_close(*(torch.autograd.grad(out, score, grad)[0] for out in (found, exact)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("kept", [True, False])
+def test_attention_by_sums_of_two_numbers(dtype, kept):
+    """Values and gradients for many models; one row is empty, one is much longer than the others."""
+    torch.manual_seed(0)
+    row = torch.cat([torch.randint(8, (40,)), torch.full((70,), 3)])
+    adj = Adjacency.from_edges(torch.randint(100, (110,)), row, (100, 9), self_loops=False)
+    keep = torch.rand(110) < 0.7 if kept else torch.ones(110, dtype=torch.bool)
+    target, source = (3 * torch.randn(3, n, dtype=dtype) for n in (9, 100))
+    target[0, 3], source[0, adj.col[adj.row == 3]] = 1.5, -1.5  # their sum is 0, where the slope is that below
+    inputs = target.requires_grad_(), source.requires_grad_()
+    found = vmap(lambda t, s: additive_attention(t, s, adj, slope=0.2, keep=keep if kept else None))(*inputs)
+    score = target[:, adj.row] + source[:, adj.col]
+    exact = torch.stack([expected(s, adj, keep) for s in torch.where(score > 0, score, 0.2 * score)])
+    torch.testing.assert_close(found, exact)
+    grad = torch.randn(3, 110, dtype=dtype)
+    for ours, theirs in zip(*(torch.autograd.grad(out, inputs, grad) for out in (found, exact)), strict=True):
+        torch.testing.assert_close(ours, theirs)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

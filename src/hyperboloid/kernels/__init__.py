@@ -2,6 +2,7 @@
 
 from .adjacency import Adjacency, cached_adjacency
 from .dispatch import (
+    additive_attention,
     frechet_aggregate,
     lorentz_aggregate,
     lorentz_attention,
@@ -20,6 +21,7 @@ from .reference import row_sum
 __all__ = [
     "Adjacency",
     "Key",
+    "additive_attention",
     "cached_adjacency",
     "dropout",
     "edge_loss",

@@ -22,7 +22,7 @@ from . import reference, tangent
 from .adjacency import Adjacency
 from .fused import fused_aggregate
 from .pairs import flat_squares, pair_squares
-from .shares import kernel_shares
+from .shares import kernel_attention, kernel_shares
 from .sums import kernel_sum, matrix_sum
 
 Backend = Literal["reference", "cpu", "triton"]
@@ -212,6 +212,26 @@ def row_softmax(score: Tensor, adj: Adjacency, keep: Tensor | None = None) -> Te
     if chosen_backend(score) == "triton" and score.dtype == torch.float32:
         return kernel_shares(reference.kept_scores(score, keep), adj, softmax=True)
     return reference.row_softmax(score, adj, keep)
+
+
+def additive_attention(
+    target: Tensor, source: Tensor, adj: Adjacency, *, slope: float, keep: Tensor | None = None
+) -> Tensor:
+    """Softmax over each row of LeakyReLU(t_i + s_j) ``(E,)``, in float32 at least: a hub has too many for halves.
+
+    Args:
+        target: a number of each row ``(num_rows,)``.
+        source: a number of each column ``(num_cols,)``.
+        adj: the graph.
+        slope: of the LeakyReLU below 0.
+        keep: which entries take part ``(E,)``; None for all.
+    """
+    wide = torch.promote_types(target.dtype, torch.float32)
+    target, source = target.to(wide), source.to(wide)
+    if keep is None and chosen_backend(target) == "triton" and wide == torch.float32:
+        return kernel_attention(target, source, adj, slope)
+    score = target.index_select(0, adj.row) + source.index_select(0, adj.col)
+    return row_softmax(torch.nn.functional.leaky_relu(score, slope), adj, keep)
 
 
 def row_normalize(weight: Tensor, adj: Adjacency) -> Tensor:

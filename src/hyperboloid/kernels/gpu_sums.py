@@ -64,6 +64,6 @@ def column_gradient(grad: Tensor, weight: Tensor, adj: Adjacency) -> Tensor:
 def weight_gradient(grad: Tensor, u: Tensor, adj: Adjacency) -> Tensor:
     """Gradient in the weights ``(M, E)``."""
     call = PairCall(adj.ends.expand(u.size(0), 2, -1), u.size(2))
-    product = call.numbers(1).squeeze(1)
+    product = u.new_empty(call.models, call.count)
     call.take_products(entry_products, grad.contiguous(), u.contiguous(), call.pairs, product, grad.size(1), u.size(1))
-    return product.to(u.dtype)
+    return product

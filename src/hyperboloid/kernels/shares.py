@@ -39,6 +39,39 @@ class _Shares(torch.autograd.Function):
         return with_models(_Shares.apply, 1, info, in_dims, args)
 
 
+class _Attention(torch.autograd.Function):
+    """Of numbers of rows ``(M, num_rows)`` and of columns ``(M, num_cols)``."""
+
+    @staticmethod
+    def forward(target: Tensor, source: Tensor, adj: Adjacency, slope: float) -> tuple[Tensor]:
+        from .gpu_shares import attention
+
+        return (attention(target, source, adj, slope),)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        target, source, ctx.adj, ctx.slope = inputs
+        ctx.save_for_backward(output[0], target, source)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        from .gpu_shares import attention_gradients
+
+        share, target, source = ctx.saved_tensors
+        return *attention_gradients(grad, share, target, source, ctx.adj, ctx.slope), None, None
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        return with_models(_Attention.apply, 2, info, in_dims, args)
+
+
+def kernel_attention(target: Tensor, source: Tensor, adj: Adjacency, slope: float) -> Tensor:
+    """See :func:`hyperboloid.kernels.additive_attention`."""
+    out: Tensor = _Attention.apply(target.unsqueeze(0), source.unsqueeze(0), adj, slope)[0]
+    return out.squeeze(0)
+
+
 def kernel_shares(values: Tensor, adj: Adjacency, *, softmax: bool) -> Tensor:
     """See :func:`hyperboloid.kernels.row_softmax`, or :func:`hyperboloid.kernels.row_normalize`."""
     out: Tensor = _Shares.apply(values.unsqueeze(0), adj, softmax)[0]

@@ -6,10 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from torch_geometric.nn.inits import glorot
 
-from hyperboloid.kernels import Adjacency, dropout, row_softmax, weighted_sum
+from hyperboloid.kernels import Adjacency, additive_attention, dropout, weighted_sum
 
 from .conv import check_probabilities
 from .encoder import Network
@@ -91,9 +90,7 @@ class GATLayer(FlatConv):
         """α of each head ``(heads, E)``."""
         found = []
         for own, source, target in zip(u.chunk(self.heads, 1), self.att_src, self.att_dst, strict=True):
-            score = (own @ target).index_select(0, adj.row) + (own @ source).index_select(0, adj.col)
-            wide = score.to(torch.promote_types(score.dtype, torch.float32))  # a hub has too many for half precision
-            found.append(row_softmax(F.leaky_relu(wide, SLOPE), adj))
+            found.append(additive_attention(own @ target, own @ source, adj, slope=SLOPE))
         alpha = torch.stack(found) if self.heads > 1 else found[0].unsqueeze(0)  # one need not be copied
         return dropout(alpha.to(u.dtype), self.att_dropout, self.training)
 

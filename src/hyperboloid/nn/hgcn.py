@@ -6,9 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
-from hyperboloid.kernels import Adjacency, row_softmax
+from hyperboloid.kernels import Adjacency, additive_attention
 
 from .conv import HyperbolicConv, check_probabilities
 from .encoder import Network
@@ -37,9 +36,7 @@ class PairAttention(nn.Module):
 
     def forward(self, target: Tensor, u: Tensor, adj: Adjacency, keep: Tensor | None) -> Tensor:
         """Weights ``(E,)`` of each row's kept neighbours."""
-        own, other = target @ self.weight[0], u @ self.weight[1]
-        score = own.index_select(0, adj.row) + other.index_select(0, adj.col)
-        return row_softmax(F.leaky_relu(score, 0.2), adj, keep)
+        return additive_attention(target @ self.weight[0], u @ self.weight[1], adj, slope=0.2, keep=keep)
 
 
 class HGCNConv(HyperbolicConv):
