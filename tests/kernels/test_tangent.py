@@ -224,3 +224,21 @@ def test_a_batch_of_models_equals_the_models_one_by_one(dtype):
     gradients = (torch.autograd.grad(out.square().sum(), given) for out in (many, alone))
     for batched, single in zip(*gradients, strict=True):
         torch.testing.assert_close(batched, single)
+
+
+def test_rows_that_are_the_columns():
+    """The gradient in a tensor that is given twice is the sum of those in two."""
+    adj = bipartite(9, 9, 60)
+    _, u, weight, _ = inputs(adj, dtype=torch.float32)
+    betas = torch.tensor([0.5, 1.0, 3.0], requires_grad=True)
+
+    def of_model(b, twice):
+        points = b * u
+        return tangent_aggregate(points if twice else points.clone(), points, adj, b, weight)
+
+    given = (betas, u, weight)
+    twice, apart = (vmap(lambda b, flag=flag: of_model(b, flag))(betas) for flag in (True, False))
+    torch.testing.assert_close(twice, apart)
+    gradients = (torch.autograd.grad(out.square().sum(), given) for out in (twice, apart))
+    for ours, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(ours, theirs)

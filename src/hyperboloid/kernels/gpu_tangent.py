@@ -194,18 +194,20 @@ def to_coordinates(
 
 
 def tangent_sums(
-    x: Tensor, y: Tensor, beta: Tensor, weight: Tensor, adj: Adjacency
+    x: Tensor | None, y: Tensor, beta: Tensor, weight: Tensor, adj: Adjacency
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Sums of logarithms ``(M, rows, d)``, and what the gradient needs; see :mod:`hyperboloid.kernels.tangent`."""
-    call, weight = entry_call(adj.ends, weight, x.size(2))
-    x, y, beta = x.contiguous(), y.contiguous(), beta.contiguous()
-    x_ends, y_ends = call.ends(x, beta), call.ends(y, beta)
+    call, weight = entry_call(adj.ends, weight, y.size(2))
+    y, beta = y.contiguous(), beta.contiguous()
+    y_ends = call.ends(y, beta)
+    of_rows = y.new_empty(y.size(0), 0) if x is None else call.ends(x.contiguous(), beta)
+    x, x_ends = (y, y_ends) if x is None else (x.contiguous(), of_rows)
     sums, numbers = call.sums(x, x_ends, y, y_ends, products=True), call.numbers(2)
     out, sizes = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1))
     known = (sums, x_ends, y_ends, call.pairs, beta, weight)
     call.by_pairs(tangent_numbers, *known, numbers, weight.stride(0), *sizes)
     by_pieces(tangent_add, adj.index.rows, x.shape, x, y, sums, numbers, out, *sizes, call.count, room=ROOM)
-    return _held(out, x), sums, x_ends, y_ends
+    return _held(out, x), sums, of_rows, y_ends
 
 
 def _own_products(grad: Tensor, x: Tensor) -> Tensor:
@@ -218,13 +220,15 @@ def _own_products(grad: Tensor, x: Tensor) -> Tensor:
 
 
 def tangent_gradients(
-    grad: Tensor, x: Tensor, y: Tensor, beta: Tensor, weight: Tensor, adj: Adjacency, sums: Tensor, x_ends: Tensor,
-    y_ends: Tensor,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """Gradients in x, y, β and the weights."""
-    call, weight = entry_call(adj.ends, weight, x.size(2))
-    x, y, beta = x.contiguous(), y.contiguous(), beta.contiguous()
-    grad, sizes = grad.contiguous(), (x.size(1), y.size(1))
+    grad: Tensor, x: Tensor | None, y: Tensor, beta: Tensor, weight: Tensor, adj: Adjacency, sums: Tensor,
+    x_ends: Tensor, y_ends: Tensor,
+) -> tuple[Tensor | None, Tensor, Tensor, Tensor]:  # fmt: skip
+    """Gradients in x, if that is not y, in y, β and the weights."""
+    call, weight = entry_call(adj.ends, weight, y.size(2))
+    y, beta, grad = y.contiguous(), beta.contiguous(), grad.contiguous()
+    points = [(y, y_ends)] if x is None else [(x.contiguous(), x_ends), (y, y_ends)]
+    x, x_ends = points[0]
+    sizes = (x.size(1), y.size(1))
     product, shares = call.numbers(1), call.shares()
     numbers = call.numbers(BY_ROW.value), call.numbers(BY_COLUMN.value).view(call.models, call.count, -1)
     to_weight = weight.new_empty(weight.shape)
@@ -233,10 +237,11 @@ def tangent_gradients(
     known = (sums, x_ends, y_ends, call.pairs, beta, weight, own, product)
     call.by_pairs(tangent_slopes, *known, *numbers, to_weight, shares, weight.stride(0), *sizes)
     (rows, columns), sizes = adj.index[:2], (*sizes, call.count)
-    frames = [torch.zeros_like(t, dtype=torch.float64) for t in (x, y)]
+    frames = [torch.zeros_like(t, dtype=torch.float64) for t, _ in points]
     by_pieces(pull_rows, rows, x.shape, x, y, grad, sums, numbers[0], frames[0], *sizes, room=ROOM)
-    by_pieces(pull_columns, columns, y.shape, x, y, grad, numbers[1], adj.index.entry, frames[1], *sizes, room=ROOM)
-    gradients = [torch.empty_like(t) for t in (x, y)]
-    for points, ends, frame, out in zip((x, y), (x_ends, y_ends), frames, gradients, strict=True):
-        _over_rows(to_coordinates, points, beta, points, ends, beta, frame, out)
-    return gradients[0], gradients[1], _held(shares.sum(1), beta), to_weight
+    by_pieces(pull_columns, columns, y.shape, x, y, grad, numbers[1], adj.index.entry, frames[-1], *sizes, room=ROOM)
+    gradients = [torch.empty_like(t) for t, _ in points]
+    for (at, ends), frame, out in zip(points, frames, gradients, strict=True):
+        _over_rows(to_coordinates, at, beta, at, ends, beta, frame, out)
+    to_x = gradients[0] if len(points) == 2 else None
+    return to_x, gradients[-1], _held(shares.sum(1), beta), to_weight

@@ -13,7 +13,10 @@ from .fused import keep_for_gradient, with_models
 
 
 class _Tangent(torch.autograd.Function):
-    """Of rows ``(M, num_rows, d)``, columns ``(M, num_cols, d)``, β ``(M,)`` and weights ``(M, E)`` of a graph."""
+    """Of rows ``(M, num_rows, d)``, columns ``(M, num_cols, d)``, β ``(M,)`` and weights ``(M, E)`` of a graph.
+
+    Rows are None if they are the columns.
+    """
 
     @staticmethod
     def forward(*args: Any) -> tuple[Tensor, ...]:
@@ -41,6 +44,6 @@ class _Tangent(torch.autograd.Function):
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
     """See :func:`hyperboloid.kernels.tangent_aggregate`."""
-    given = (target, u, beta.reshape(()), weight.to(u.dtype))
-    out: Tensor = _Tangent.apply(*(t.unsqueeze(0) for t in given), adj)[0]
+    given = (None if target is u else target, u, beta.reshape(()), weight.to(u.dtype))
+    out: Tensor = _Tangent.apply(*(t if t is None else t.unsqueeze(0) for t in given), adj)[0]
     return out.squeeze(0)
