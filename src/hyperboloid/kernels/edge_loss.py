@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import torch
@@ -31,6 +32,12 @@ class _EdgeLoss(torch.autograd.Function):
         return gradient
 
 
+@cache
+def _signs(dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Of edges and of non-edges ``(2, 1)``."""
+    return torch.tensor([[-1.0], [1.0]], dtype=dtype, device=device)
+
+
 def edge_loss(logits: Tensor) -> Tensor:
     """Mean cross-entropy of edges plus that of non-edges, ``(…, P)`` to ``(…)``.
 
@@ -40,5 +47,4 @@ def edge_loss(logits: Tensor) -> Tensor:
     if chosen_backend(logits) == "triton" and logits.numel():
         loss: Tensor = _EdgeLoss.apply(logits)
         return loss
-    edges, others = logits.chunk(2, -1)
-    return F.softplus(-edges).mean(-1) + F.softplus(others).mean(-1)
+    return F.softplus(logits.unflatten(-1, (2, -1)) * _signs(logits.dtype, logits.device)).mean(-1).sum(-1)
