@@ -2,8 +2,10 @@
 
 import pytest
 import torch
+from torch.func import vmap
 from torch.nn import functional as F
 
+from hyperboloid.errors import InputError
 from hyperboloid.kernels import edge_loss
 
 pytestmark = pytest.mark.usefixtures("backend")
@@ -37,3 +39,21 @@ def test_what_is_no_number_shows():
     assert loss.isnan().tolist() == [False, True]
     (gradient,) = torch.autograd.grad(loss.sum(), logits)
     assert gradient.isnan().nonzero().tolist() == [[1, 3]]
+
+
+def test_what_is_almost_certain_has_a_small_loss():
+    logits = torch.tensor([30.0, 31.0, -30.0, -31.0])
+    expected = float(logits.abs().neg().double().exp().log1p().sum() / 2)
+    assert edge_loss(logits).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_it_can_be_mapped_and_differentiated_twice():
+    logits = torch.randn(3, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64).requires_grad_()
+    torch.testing.assert_close(vmap(edge_loss, in_dims=1)(logits.T), edge_loss(logits))
+    assert torch.autograd.gradcheck(edge_loss, logits)
+    assert torch.autograd.gradgradcheck(edge_loss, logits)
+
+
+def test_as_many_edges_as_non_edges():
+    with pytest.raises(InputError, match="not 5 pairs"):
+        edge_loss(torch.zeros(2, 5))

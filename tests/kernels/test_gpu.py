@@ -4,8 +4,11 @@ import pytest
 import torch
 
 from hyperboloid.geometry import Lorentz
+from hyperboloid.graphs.splits import NegativeSampler, pair_of_rank
 from hyperboloid.kernels import (
     Adjacency,
+    additive_attention,
+    edge_loss,
     frechet_aggregate,
     lorentz_aggregate,
     lorentz_attention,
@@ -34,6 +37,8 @@ def outputs_and_gradients(device, dtype, d):
         tangent_aggregate(u, u.roll(1, 0), adj, beta, weight),
         weighted_sum(u, adj, weight),
         row_softmax(10 * weight, adj),
+        additive_attention(u[:, 0], u[:, -1], adj, slope=0.2),
+        edge_loss(3 * u.T),
         row_normalize(weight, adj),
         frechet_aggregate(u, adj, beta, weight),
         space.exp_at(u, u.roll(2, 0)),
@@ -41,7 +46,7 @@ def outputs_and_gradients(device, dtype, d):
         space.sqdist(u, u.roll(4, 0)),
         pair_sqdist(u, edges, beta),
         pair_sqdist(u, edges, beta, lorentz=True),
-        pair_sqdist(u, edges, None),
+        pair_sqdist(u, edges.int(), None),
     ]
     probes = [torch.linspace(-1, 1, o.numel(), device=device, dtype=dtype).view(o.shape) for o in outputs]
     total = sum((o * p).sum() for o, p in zip(outputs, probes, strict=True))
@@ -124,6 +129,13 @@ def test_weighted_sums_of_many_models(n, k, own_weights):
     (to_w,) = torch.autograd.grad(found, ours, grad.cuda())
     for mine, exact in ((found, dense @ w.double()), (to_w, dense.mT @ grad.double())):
         assert (mine.detach().cpu() - exact).norm() <= 1e-5 * exact.norm()
+
+
+def test_the_same_pairs_as_on_the_cpu():
+    edges = pair_of_rank(torch.randperm(60_000, generator=torch.Generator().manual_seed(0))[:3000])
+    keys = torch.tensor([5, -6], dtype=torch.int32)
+    ours, theirs = (NegativeSampler(edges.to(d), 500).with_edges(keys.to(d)) for d in ("cuda", "cpu"))
+    assert torch.equal(ours.cpu().long(), theirs)
 
 
 def test_what_is_no_number_shows():

@@ -33,13 +33,15 @@ def test_every_backend_draws_the_same_pairs(num_nodes, num_edges, count):
 
 @pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("num_edges", [1, 700])
-def test_the_edges_come_first(num_edges):
-    edges = pair_of_rank(torch.arange(num_edges))
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+def test_the_edges_come_first(num_edges, dtype):
+    edges = pair_of_rank(torch.arange(num_edges)).to(dtype)
     sampler = NegativeSampler(edges, 60)
     for key in (7, torch.tensor([7, -7], dtype=torch.int32)):
         pairs = sampler.with_edges(key)
+        assert pairs.dtype == dtype
         assert torch.equal(pairs[..., :num_edges], edges.expand(*pairs.shape[:-1], -1))
-        assert torch.equal(pairs[..., num_edges:], sampler.sample(key, num_edges))
+        assert torch.equal(pairs[..., num_edges:].long(), sampler.sample(key, num_edges).long())
 
 
 @pytest.mark.usefixtures("backend")

@@ -112,6 +112,20 @@ def test_a_batch_of_models(shared, fast):
         assert torch.equal(batched, alone)
 
 
+@pytest.mark.parametrize("flat", [True, False])
+def test_pairs_of_four_bytes(flat, fast):
+    """Those of training, on a GPU; a node's place among all numbers is larger than four bytes hold."""
+    z, pairs, beta = models(700)
+    found = []
+    for given in (pairs, pairs.int()):
+        x = z.clone().requires_grad_()
+        with use_backend(fast):
+            out = vmap(lambda z, p, b: pair_sqdist(z, p, None if flat else b))(x, given, beta)
+            found.append([out.detach(), *torch.autograd.grad(out.square().sum(), x)])
+    for wide, narrow in zip(*found, strict=True):
+        assert torch.equal(wide, narrow)
+
+
 def test_any_number_of_threads():
     threads, results = torch.get_num_threads(), []
     for count in (1, 3):

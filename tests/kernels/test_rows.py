@@ -48,6 +48,48 @@ def test_single_precision_against_double(operation, d, scale):
     )
 
 
+def far_out(radius, angle, count=300):
+    """Points of about this radius, in pairs in about the same direction."""
+    generator = torch.Generator().manual_seed(radius)
+    first, change, probe = torch.randn(3, count, 3, generator=generator, dtype=torch.float64)
+    first = torch.nn.functional.normalize(first)
+    second = torch.nn.functional.normalize(first + angle * change)
+    length = radius * (1 + 0.1 * torch.rand(2, count, 1, generator=generator, dtype=torch.float64))
+    return length[0] * first, length[1] * second, probe
+
+
+def gyro_gradients(u, v, probe):
+    u, v = u.clone().requires_grad_(), v.clone().requires_grad_()
+    return torch.autograd.grad((gyro_difference(u, v, torch.ones((), dtype=u.dtype)) * probe).sum(), (u, v))
+
+
+@pytest.mark.parametrize("angle", [1.0, 1e-3, 1e-6])
+def test_gyrovectors_far_out_in_single_precision(angle):
+    u, v, probe = (t.float() for t in far_out(18, angle))
+    with use_backend("reference"):
+        exact = gyro_gradients(u.double(), v.double(), probe.double())
+    for ours, theirs in zip(gyro_gradients(u, v, probe), exact, strict=True):
+        assert ((ours.double() - theirs).norm(dim=1) <= 1e-5 * theirs.norm(dim=1)).all()
+
+
+def test_gyrovectors_far_out_in_double_precision():
+    """Products of the gradient with both points are large there, and their difference is not."""
+    points = far_out(16, 1e-6)
+    with use_backend("reference"):
+        exact = gyro_gradients(*points)
+    for ours, theirs in zip(gyro_gradients(*points), exact, strict=True):
+        assert ((ours - theirs).norm(dim=1) <= 1e-10 * theirs.norm(dim=1)).all()
+
+
+@pytest.mark.parametrize("angle", [1e-3, 1e-6, 1e-9, 1e-12])
+def test_no_gradient_explodes_where_no_digit_is_right(angle):
+    u, v, probe = (t.float() for t in far_out(40, angle, 1000))
+    with use_backend("reference"):
+        largest = max(t.abs().max() for t in gyro_gradients(u, v, probe))
+    for gradient in gyro_gradients(u, v, probe):
+        assert gradient.abs().max() <= 100 * largest
+
+
 def test_a_vector_whose_square_is_nothing():
     u, v = torch.tensor([[1e-24, 0.0, 0.0]], requires_grad=True), torch.tensor([[0.0, 1.0, 0.0]])
     for square in (Lorentz(1.0).normal.sqdist(u, v), Lorentz(1.0).normal.lorentz_sqdist(u, v)):

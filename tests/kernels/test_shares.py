@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.func import vmap
 
+from hyperboloid.errors import InputError
 from hyperboloid.kernels import Adjacency, additive_attention, row_normalize, row_softmax
 
 pytestmark = pytest.mark.usefixtures("backend")
@@ -53,6 +54,12 @@ def test_attention_by_sums_of_two_numbers(dtype, kept):
     grad = torch.randn(3, 110, dtype=dtype)
     for ours, theirs in zip(*(torch.autograd.grad(out, inputs, grad) for out in (found, exact)), strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+def test_attention_of_the_wrong_nodes():
+    adj = Adjacency.from_edges(torch.arange(6), torch.tensor([0, 0, 1, 1, 2, 2]), (6, 3), self_loops=False)
+    with pytest.raises(InputError, match="3 rows and 6 columns, not of 6 and 6"):
+        additive_attention(torch.zeros(6), torch.zeros(6), adj, slope=0.2)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])

@@ -242,3 +242,11 @@ def test_rows_that_are_the_columns():
     gradients = (torch.autograd.grad(out.square().sum(), given) for out in (twice, apart))
     for ours, theirs in zip(*gradients, strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+def test_no_edges_have_no_gradient():
+    adj = Adjacency.from_edges(*torch.zeros(2, 0, dtype=torch.long), (4, 4), self_loops=False)
+    u = torch.randn(4, 3, requires_grad=True)
+    out = tangent_aggregate(u, u, adj, torch.tensor(1.0), torch.zeros(0))
+    (gradient,) = torch.autograd.grad(out.sum(), u)
+    assert out.count_nonzero() == gradient.count_nonzero() == 0

@@ -1,7 +1,7 @@
 """Operations on rows of vectors, one β for many rows: how they take an axis of models, and who is faster at them.
 
 Geometry is plain torch. Where a compiled kernel does the same, `kernels` offers it here, and chord and gyrovector
-difference ask for it.
+sum ask for it.
 """
 
 from __future__ import annotations

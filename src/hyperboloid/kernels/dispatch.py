@@ -226,6 +226,11 @@ def additive_attention(
         slope: of the LeakyReLU below 0.
         keep: which entries take part ``(E,)``; None for all.
     """
+    if (target.size(0), source.size(0)) != (adj.num_rows, adj.num_cols):
+        raise InputError(
+            f"additive_attention needs numbers of {adj.num_rows} rows and {adj.num_cols} columns, not of "
+            f"{target.size(0)} and {source.size(0)}."
+        )
     wide = torch.promote_types(target.dtype, torch.float32)
     target, source = target.to(wide), source.to(wide)
     if keep is None and chosen_backend(target) == "triton" and wide == torch.float32:

@@ -72,13 +72,13 @@ def by_pieces(kernel: Any, side: Side, shape: tuple[int, ...], *args: Any, **con
 
 def _values(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, out: Tensor, **constants: Any) -> Tensor:
     """Run a forward kernel over rows ``(…, d)``."""
-    _over_rows(kernel, u, beta, u.contiguous(), v.contiguous(), beta, out, **constants)
+    _over_rows(kernel, u, beta, u.contiguous(), v.contiguous(), beta.contiguous(), out, **constants)
     return out
 
 
 def _gradients(kernel: Any, u: Tensor, v: Tensor, beta: Tensor, grad: Tensor, **constants: Any) -> Gradients:
     """Run a backward kernel over rows ``(…, d)``."""
-    u, v = u.contiguous(), v.contiguous()
+    u, v, beta = u.contiguous(), v.contiguous(), beta.contiguous()
     grad_u, grad_v = torch.empty_like(u), torch.empty_like(v)
     by_row = torch.zeros(u.shape[:-1], dtype=torch.float64, device=u.device)
     _over_rows(kernel, u, beta, u, v, beta, grad.contiguous(), grad_u, grad_v, by_row, **constants)

@@ -6,9 +6,9 @@ sums over coordinates alone,
 
 .. math::  T/\sqrt β = α x + γ\,\mathrm{turn}, \qquad \log_v(x)/\sqrt β = α' v - γ'\,\mathrm{turn}.
 
-So vectors are read once for their products, once more for those of turn, and a last time to be added up, a few
-coordinates at a time: threads that share a row all compute its exponentials, and with few coordinates few threads share
-one. Everything is double precision inside, whatever the inputs are.
+So vectors are read for their products, again for those of turn, and a last time to be added up, a few coordinates at a
+time: threads that share a row all compute its exponentials, and with few coordinates few threads share one. Everything
+is double precision inside, whatever the inputs are.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from .gpu_math import STEP, TINY, asinh, clip, excess, hold, sinh, turn_of
 
 #: Closer points coincide.
 CLOSE = tl.constexpr(1e-8)
+#: Smaller differences from 1 are rounding.
+ROUNDING = tl.constexpr(1e-15)
 
 
 @triton.jit
@@ -48,15 +50,14 @@ def logarithm(n_u, inverse_u, s_u, cosh_u, n_v, inverse_v, s_v, cosh_v, d_n, tur
 
 
 @triton.jit
-def pulls(n_u, steep, n_v, turned, dot_u, dot_v, o, uv, gu, gv, theta, shrink, coth, a, c, its_a, its_c):
+def pulls(n_u, steep, n_v, turned, dot_u, dot_v, uv, gu, gv, g_turn, theta, shrink, coth, a, c, its_a, its_c):
     """How a gradient g of T/√β pulls at both points, in the frames there: numbers of vectors that add up to it.
 
-    ``steep`` is tanh(r_u/2)/‖u‖; uv, gu and gv are products. With T = α u + γ turn and B = α' v − γ' turn the pulls are
-    of_g g + of_t T and its_g g + its_b B + its_t T; then g·T, and the products of the pulls with u and with v.
+    ``steep`` is tanh(r_u/2)/‖u‖; uv, gu, gv and g_turn are products. With T = α u + γ turn and B = α' v − γ' turn the
+    pulls are of_g g + of_t T and its_g g + its_b B + its_t T; then g·T, and the products of the pulls with u and v.
     """
     longer = tl.maximum(n_u, n_v)
     turn2 = turned * longer * longer
-    g_turn = turn_of(gu, gv, o)
     g_t, g_b = a * gu + c * g_turn, its_a * gv - its_c * g_turn
     t_u, t_v = a * n_u * n_u + c * dot_u, a * uv + c * dot_v
     b_v = its_a * n_v * n_v - its_c * dot_v
@@ -73,11 +74,10 @@ def pulls(n_u, steep, n_v, turned, dot_u, dot_v, o, uv, gu, gv, theta, shrink, c
     along, back = g_t * inverse, -g_b * inverse
     cosine = -t_b * inverse * inverse
     met = shrink * (back + along) + (1 - shrink) * along * (1 + cosine)
-    scale = met / tl.maximum(1 + cosine, TINY)  # 2·met/‖a + b‖²
+    scale = met / tl.maximum(1 + cosine, ROUNDING)  # 2·met/‖a + b‖²
     its_t = ((1 - shrink) * along - scale) * inverse
     its_b = (scale - 2 * along) * inverse
-    its_g = tl.where(apart, shrink, 1.0)
-    return of_g, of_t, its_g, its_b, its_t, g_t, of_g * gu + of_t * t_u, its_g * gv + its_t * t_v + its_b * b_v
+    return of_g, of_t, shrink, its_b, its_t, g_t, of_g * gu + of_t * t_u, shrink * gv + its_t * t_v + its_b * b_v
 
 
 @triton.jit
@@ -166,18 +166,18 @@ def gyro_backward(
     )
     step: tl.constexpr = min(BLOCK_D, STEP)
     none = tl.zeros([BLOCK_R, step], tl.float64)
-    xv, gx, gv = none, none, none
+    xv, gx, gv, g_turn = none, none, none, none
     for at in tl.static_range(0, BLOCK_D, step):
         k = at + tl.arange(0, step)
         x, v, g = -_wide(u_ptr, row, there, k, d), _wide(v_ptr, row, there, k, d), _wide(grad_ptr, row, there, k, d)
-        xv, gx, gv = xv + x * v, gx + g * x, gv + g * v
+        xv, gx, gv, g_turn = xv + x * v, gx + g * x, gv + g * v, g_turn + g * turn_of(x, v, o[:, None])
     theta, shrink, coth, a, c, its_a, its_c = logarithm(
         n_x, inverse_x, s_x, cosh_x, n_v, inverse_v, s_v, cosh_v, d_n, turned, dot_x, dot_v, root
     )
     steep = s_x * inverse_x / (1 + cosh_x)
     of_g, of_t, its_g, its_b, its_t, g_t, pulled_x, pulled_v = pulls(
-        n_x, steep, n_v, turned, dot_x, dot_v, o, tl.sum(xv, 1), tl.sum(gx, 1), tl.sum(gv, 1), theta, shrink, coth,
-        a, c, its_a, its_c,
+        n_x, steep, n_v, turned, dot_x, dot_v, tl.sum(xv, 1), tl.sum(gx, 1), tl.sum(gv, 1), tl.sum(g_turn, 1), theta,
+        shrink, coth, a, c, its_a, its_c,
     )  # fmt: skip
     # T/√β depends on u/√β and v/√β alone
     tl.store(grad_beta_ptr + row, hold((root * g_t - pulled_x - pulled_v) * 0.5 / (root * root)), there)

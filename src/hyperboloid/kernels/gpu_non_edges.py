@@ -65,10 +65,10 @@ def _random_non_edges(
 def random_non_edges(
     edges: Tensor, key: Key, count: int, below: Tensor, non_edges: int, buckets: tuple[int, Tensor, int]
 ) -> Tensor:
-    """Pairs ``(…, 2, T + count)``, see :meth:`hyperboloid.graphs.splits.NegativeSampler.sample`.
+    """Pairs ``(…, 2, T + count)``, see :class:`hyperboloid.graphs.splits.NegativeSampler`.
 
     Args:
-        edges: ``(2, T)``, which come first, and whose type the others have.
+        edges: ``(2, T)``, at most ``count``, which come first, and whose type the others have.
         key: keys ``(…)``, or one as a number.
         count: how many pairs to draw for each.
         below: ``(E,)`` int64, how many non-edges are below each edge, sorted.
@@ -81,5 +81,5 @@ def random_non_edges(
     out = torch.empty(*key.shape, 2, first + count, dtype=edges.dtype, device=below.device)
     if out.numel():
         given = (edges.contiguous(), key.contiguous(), below, start, out, first, count, non_edges, shift)
-        _random_non_edges[(-(-max(first, count) // BLOCK), key.numel())](*given, largest.bit_length(), BLOCK=BLOCK)
+        _random_non_edges[(-(-count // BLOCK), key.numel())](*given, largest.bit_length(), BLOCK=BLOCK)
     return out

@@ -192,7 +192,7 @@ def shares_gradient(grad: Tensor, known: Tensor, adj: Adjacency, softmax: bool) 
 
 def attention(target: Tensor, source: Tensor, adj: Adjacency, slope: float) -> Tensor:
     """Of numbers of rows ``(M, num_rows)`` and of columns; see :func:`hyperboloid.kernels.additive_attention`."""
-    models, entries, rows = target.size(0), adj.row.numel(), adj.index.rows
+    (models, _), entries, rows = target.shape, adj.row.numel(), adj.index.rows
     out = target.new_empty(models, entries)
     sizes = (adj.num_rows, adj.num_cols, entries, slope)
     args = (target.contiguous(), source.contiguous(), rows.ptr, rows.other, out, *sizes)

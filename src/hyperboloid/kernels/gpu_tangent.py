@@ -107,8 +107,8 @@ def tangent_slopes(
     o, uv = tl.load(sums_ptr + 4 * count, there, 0.0), tl.load(sums_ptr + 5 * count, there, 0.0)
     gu, gv = tl.load(own_ptr + m * rows + i, there, 0.0), tl.load(product_ptr + m * count + p, there, 0.0)
     of_g, of_t, its_g, its_b, its_t, g_t, pulled_u, pulled_v = pulls(
-        n_u, tl.load(mine + 6, there, 0.0), n_v, turned, dot_u, dot_v, o, uv, gu, gv, theta, shrink, coth, a, c, its_a,
-        its_c,
+        n_u, tl.load(mine + 6, there, 0.0), n_v, turned, dot_u, dot_v, uv, gu, gv, turn_of(gu, gv, o), theta, shrink,
+        coth, a, c, its_a, its_c,
     )  # fmt: skip
     w = tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
     tl.store(grad_weight_ptr + m * count + p, hold(root * g_t), there)
@@ -230,7 +230,7 @@ def tangent_gradients(
     x, x_ends = points[0]
     sizes = (x.size(1), y.size(1))
     product, shares = call.numbers(1), call.shares()
-    numbers = call.numbers(BY_ROW.value), call.numbers(BY_COLUMN.value).view(call.models, call.count, -1)
+    numbers = call.numbers(BY_ROW.value), call.numbers(BY_COLUMN.value).view(call.models, call.count, BY_COLUMN.value)
     to_weight = weight.new_empty(weight.shape)
     own = _own_products(grad, x)
     call.take_products(entry_products, grad, y, call.pairs, product, *sizes)
