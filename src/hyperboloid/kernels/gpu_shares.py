@@ -101,11 +101,11 @@ def row_shares_backward(
 
 @triton.jit
 def _additive(own, source_ptr, other_ptr, place, there, slope):
-    """t_i + s_j of entries, times ``slope`` where it is negative; then j, and what it was multiplied by."""
+    """t_i + s_j of entries, times ``slope`` where it is negative, −∞ where there is none; then j, and the factor."""
     j = tl.load(other_ptr + place, there, 0)
     score = own[:, None] + tl.load(source_ptr + j, there, 0.0)
     factor = tl.where(score > 0, 1.0, slope)
-    return score * factor, j, factor
+    return tl.where(there, score * factor, float("-inf")), j, factor
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "entries"])
@@ -124,7 +124,7 @@ def additive_shares(
     for at in range(0, longest, BLOCK_E):
         place = start + at + e
         score, _j, _factor = _additive(own, source_ptr, other_ptr, place, place < stop, slope)
-        top, total = _with_more(top, total, tl.where(place < stop, score, float("-inf")))
+        top, total = _with_more(top, total, score)
     total = tl.where(total == 0, 1.0, total)
     for at in range(0, longest, BLOCK_E):
         place = start + at + e
