@@ -46,6 +46,8 @@ def test_attention_by_sums_of_two_numbers(dtype, kept):
     keep = torch.rand(110) < 0.7 if kept else torch.ones(110, dtype=torch.bool)
     target, source = (3 * torch.randn(3, n, dtype=dtype) for n in (9, 100))
     target[0, 3], source[0, adj.col[adj.row == 3]] = 1.5, -1.5  # their sum is 0, where the slope is that below
+    target[1] += 300  # e^300 is no float32, and belongs to no entry
+    source[1] -= 300
     inputs = target.requires_grad_(), source.requires_grad_()
     found = vmap(lambda t, s: additive_attention(t, s, adj, slope=0.2, keep=keep if kept else None))(*inputs)
     score = target[:, adj.row] + source[:, adj.col]
