@@ -96,9 +96,9 @@ class GATLayer(FlatConv):
 
     def _attended(self, u: Tensor, adj: Adjacency, alpha: Tensor) -> Tensor:
         """The heads' sums over neighbours, side by side or averaged."""
-        sums = [weighted_sum(own, adj, a) for own, a in zip(u.chunk(self.heads, 1), alpha, strict=True)]
         if self.heads == 1:
-            return sums[0]
+            return weighted_sum(u, adj, alpha.squeeze(0))  # a gradient of chunks would be put together again
+        sums = [weighted_sum(own, adj, a) for own, a in zip(u.chunk(self.heads, 1), alpha, strict=True)]
         return torch.cat(sums, 1) if self.concat else torch.stack(sums).mean(0)
 
     def reset_parameters(self) -> None:
