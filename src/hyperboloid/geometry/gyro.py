@@ -1,8 +1,8 @@
 r"""The gyrovector sum u ⊕ v, and its gradient: log_x(y) for x = exp_0(−u), y = exp_0(v), carried to the origin.
 
 What follows is written for the difference ⊖u ⊕ v, whose x is exp_0(u). It is the space part of y after the boost that
-brings x to the origin. In units of √β, with r = ‖·‖, directions û and v̂,
-Δr = r_u − r_v, Δû = û − v̂, τ = ‖Δû‖²/2 and Δû_⊥ the part of Δû across û (docs/mathematics.md, 1.4):
+brings x to the origin. In units of √β, with r = ‖·‖, directions û and v̂, Δr = r_u − r_v, Δû = û − v̂, τ = ‖Δû‖²/2 and
+Δû_⊥ the part of Δû across û (docs/mathematics.md, 1.4):
 
 .. math::  T = \frac{θ}{\sinh θ}\, z, \qquad
            z = -[\sinh Δr + τ \sinh r_v \cosh r_u]\, û - \sinh r_v\, Δû_\perp, \qquad θ = d_H = \|T\|

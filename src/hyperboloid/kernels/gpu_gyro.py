@@ -114,9 +114,8 @@ def _apart(u_ptr, v_ptr, row, there, root, d, BLOCK_R: tl.constexpr, BLOCK_D: tl
         x, v = -_wide(u_ptr, row, there, at + c, d), _wide(v_ptr, row, there, at + c, d)
         turn = turn_of(x, v, o[:, None])
         turned, dots_x, dots_v = turned + turn * turn, dots_x + turn * x, dots_v + turn * v
-    turned = tl.sum(turned, 1) * (longer * longer)
-    dots = (tl.sum(dots_x, 1), tl.sum(dots_v, 1))
-    return n_x, inverse_x, s_x, cosh_x, n_v, inverse_v, s_v, cosh_v, d_n, turned, dots[0], dots[1], o
+    turned, dot_x, dot_v = tl.sum(turned, 1) * (longer * longer), tl.sum(dots_x, 1), tl.sum(dots_v, 1)
+    return n_x, inverse_x, s_x, cosh_x, n_v, inverse_v, s_v, cosh_v, d_n, turned, dot_x, dot_v, o
 
 
 @triton.jit

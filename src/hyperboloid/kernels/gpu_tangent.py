@@ -200,14 +200,17 @@ def tangent_sums(
     call, weight = entry_call(adj.ends, weight, y.size(2))
     y, beta = y.contiguous(), beta.contiguous()
     y_ends = call.ends(y, beta)
-    of_rows = y.new_empty(y.size(0), 0) if x is None else call.ends(x.contiguous(), beta)
-    x, x_ends = (y, y_ends) if x is None else (x.contiguous(), of_rows)
+    if x is None:
+        x, x_ends, kept_ends = y, y_ends, y.new_empty(y.size(0), 0)  # what is known already is not kept twice
+    else:
+        x = x.contiguous()
+        x_ends = kept_ends = call.ends(x, beta)
     sums, numbers = call.sums(x, x_ends, y, y_ends, products=True), call.numbers(2)
     out, sizes = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1))
     known = (sums, x_ends, y_ends, call.pairs, beta, weight)
     call.by_pairs(tangent_numbers, *known, numbers, weight.stride(0), *sizes)
     by_pieces(tangent_add, adj.index.rows, x.shape, x, y, sums, numbers, out, *sizes, call.count, room=ROOM)
-    return _held(out, x), sums, of_rows, y_ends
+    return _held(out, x), sums, kept_ends, y_ends
 
 
 def _own_products(grad: Tensor, x: Tensor) -> Tensor:
