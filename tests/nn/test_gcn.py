@@ -37,8 +37,21 @@ def test_is_kipfs_formula(example):
     torch.testing.assert_close(layer(x, example.edges, example.weight), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_edge_weights_matter_and_one_is_none(example):
-    layer, x, edges = randomize(GCNLayer(K, D)), features(), example.edges
+def test_rows_normalised_are_means(example):
+    layer, x = randomize(GCNLayer(K, D, normalization="rows")), features()
+    mean = example.dense / example.dense.sum(1, keepdim=True)
+    expected = mean @ x @ layer.lin.weight.t() + layer.bias
+    torch.testing.assert_close(layer(x, example.edges, example.weight), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_an_unknown_normalisation():
+    with pytest.raises(InputError, match="normalization must be one of symmetric, rows, not 'columns'"):
+        GCNLayer(K, D, normalization="columns")
+
+
+@pytest.mark.parametrize("normalization", ["symmetric", "rows"])
+def test_edge_weights_matter_and_one_is_none(example, normalization):
+    layer, x, edges = randomize(GCNLayer(K, D, normalization=normalization)), features(), example.edges
     ones = torch.ones(edges.size(1), dtype=torch.float64)
     torch.testing.assert_close(layer(x, edges, ones), layer(x, edges), rtol=1e-12, atol=1e-12)
     assert not torch.allclose(layer(x, edges, 3 * ones), layer(x, edges))
@@ -84,8 +97,11 @@ def test_the_layer_has_no_second_matrix():
 
 
 def test_settings_reach_the_layers():
-    settings = ModelSettings(dim=6, layers=3, activation="elu", bias=False, dropout=0.1, drop_connect=0.3)
+    settings = ModelSettings(
+        dim=6, layers=3, activation="elu", bias=False, dropout=0.1, drop_connect=0.3, normalization="rows"
+    )
     built = GCN.from_settings(Sizes(40, K, 2), settings)
-    assert repr(built) == repr(GCN(K, 6, 3, 2, activation="elu", bias=False, dropout=0.1, drop_connect=0.3))
+    layers = {"bias": False, "dropout": 0.1, "drop_connect": 0.3, "normalization": "rows"}
+    assert repr(built) == repr(GCN(K, 6, 3, 2, activation="elu", **layers))
     for layer in built.convs:
         assert (layer.dropout, layer.lin.drop_connect, layer.bias) == (0.1, 0.3, None)

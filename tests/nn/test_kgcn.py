@@ -62,6 +62,14 @@ def test_layer_on_the_ball(example, bias, beta):
     torch.testing.assert_close(conv(x, example.edges, example.weight), expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("beta", [0.5, 6.0])
+def test_rows_normalised_are_midpoints(example, beta):
+    conv, x, ball = layer(normalization="rows", beta=beta), features(), geoopt_ball(beta)
+    a_hat = example.dense / example.dense.sum(1, keepdim=True)
+    expected = ball.logmap0(geoopt_layer(conv, ball.expmap0(x), a_hat, beta))
+    torch.testing.assert_close(conv(x, example.edges, example.weight), expected, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("weighted", [True, False])
 def test_normalisation_is_that_of_the_laplacian(weighted):
     """Â = I − L for the symmetrically normalised Laplacian L of the graph with its loops, as networkx has it."""
@@ -127,9 +135,12 @@ def test_dropping_all_neighbours_leaves_the_node_itself(example):
     torch.testing.assert_close(conv(x, example.edges, example.weight), conv.lin(x), rtol=1e-12, atol=1e-12)
 
 
-def test_a_bipartite_graph_is_refused(example):
+def test_a_bipartite_graph_has_rows_only(example):
+    both = features(), features()
     with pytest.raises(InputError, match="not a bipartite graph"):
-        layer()((features(), features()), example.edges)
+        layer()(both, example.edges)
+    conv = layer(normalization="rows", add_self_loops=False)
+    torch.testing.assert_close(conv(both, example.edges, example.weight), conv(both[0], example.edges, example.weight))
 
 
 def test_gradients_against_differences(example):
@@ -196,11 +207,11 @@ def test_last_activation_acts_on_the_balls_tangent_coordinates(example):
 def test_settings_reach_the_layers():
     settings = ModelSettings(
         dim=6, layers=3, activation="elu", beta=2.0, train_beta=False, bias=False,
-        dropout=0.1, att_dropout=0.2, drop_connect=0.3,
+        dropout=0.1, att_dropout=0.2, drop_connect=0.3, normalization="rows",
     )  # fmt: skip
     asked = KGCN(
         K, 6, 3, 2, activation="elu", beta=2.0, train_beta=False, bias=False,
-        dropout=0.1, att_dropout=0.2, drop_connect=0.3,
+        dropout=0.1, att_dropout=0.2, drop_connect=0.3, normalization="rows",
     )  # fmt: skip
     built = KGCN.from_settings(Sizes(40, K, 2), settings)
     assert repr(built) == repr(asked)

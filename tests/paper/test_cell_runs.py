@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,7 @@ from hyperboloid.paper.cells import cells
 from hyperboloid.paper.results import append_line, key_of, read_results
 from hyperboloid.training.config import DTYPES
 
+RESULTS = Path(__file__).parents[2] / "results"
 TINY = RunProtocol(tries=2, epochs=3, seeds=2)
 KEYS = {
     *("experiment", "dataset", "task", "model", "dim", "target", "test_mean", "test_std", "runs", "split"),
@@ -83,6 +85,14 @@ def test_a_line_has_all_it_needs(measure, tmp_path):
     assert {"torch", "python", "hyperboloid"} <= set(line["versions"])
     assert seen.started == [("node disease d=8 gcn", 1, 1)]
     assert seen.stages == ["search", "selection", "test"]
+
+
+def test_links_found_with_kipf_s_normalisation_are_measured_again():
+    lines = [line for line in read_results(RESULTS) if line["split"] == 0 and line["protocol"].get("search", 0) >= 3]
+    for model in ("gcn", "kgcn"):
+        old = [line for line in lines if line["model"] == model and "normalization" not in line["settings"]]
+        assert {RunProtocol().made(line) for line in old if line["task"] == "link"} == {False}
+        assert {RunProtocol().made(line) for line in old if line["task"] == "node"} == {True}
 
 
 def test_what_is_there_is_not_measured_again(measure, tmp_path):

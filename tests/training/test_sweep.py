@@ -15,6 +15,7 @@ from hyperboloid.training.grids import grid
 from hyperboloid.training.journal import Journal
 from hyperboloid.training.many import Trial
 from hyperboloid.training.selection import JUDGED_BY, SEARCH_SEED, SELECTION_SEED, sweep_model
+from hyperboloid.training.settings import default_settings
 from hyperboloid.training.sweep import sweep, task_factory
 
 QUICK = {"dim": 3, "epochs": 4, "tries": 3}
@@ -52,6 +53,14 @@ def test_the_grid_is_the_paper_s_and_a_little_more():
     assert len(grid("lgcn_no_att", "link", "cora", dim=8)) == 2 * len(link)
     assert len(grid("lgcn_no_att", "node", "cora", dim=8)) == len(node)
     assert all(not s.train_beta for s in grid("lgcn_no_beta", "link", "cora", dim=8))
+
+
+@pytest.mark.parametrize("model", ["gcn", "kgcn"])
+def test_neighbours_are_averaged_for_links_and_summed_for_nodes(model):
+    for task, normalization in (("link", "rows"), ("node", "symmetric")):
+        assert {s.normalization for s in grid(model, task, "cora", tries=3)} == {normalization}
+        assert default_settings(model, task, "my own").normalization == normalization
+    assert {s.normalization for s in grid(model, "link", "cora", tries=3, normalization="symmetric")} == {"symmetric"}
 
 
 def test_given_settings_leave_no_duplicates():
@@ -157,7 +166,7 @@ def test_the_budget_is_kept_and_the_best_so_far_is_given():
 
 
 def test_what_time_cut_short_is_trained_again_when_a_sweep_is_resumed(tmp_path):
-    common = {"models": ["gcn"], "seeds": 2, "dim": 3, "tries": 3, "halving": False, "patience": 40}
+    common = {"models": ["gcn"], "seeds": 2, "dim": 3, "tries": 3, "halving": False, "patience": 100}
     hurried = sweep("karate", **common, budget=2.0, out=tmp_path / "s")
     assert not hurried.verdicts[0].complete
     assert "more time may change the order" in hurried.advice

@@ -12,7 +12,7 @@ from hyperboloid.kernels import Adjacency, row_sum
 from .ball import BallNetwork
 from .conv import HyperbolicConv, check_probabilities
 from .features import Features
-from .gcn import symmetric_weights
+from .gcn import check_normalization, symmetric_weights
 from .linear import TangentLinear
 
 
@@ -24,7 +24,8 @@ class KGCNConv(HyperbolicConv):
         x_i' &= \Big(\sum_j \hat A_{ij}\Big) \otimes \mathrm{midpoint}_j(p_j;\ \hat A_{ij})
 
     The Möbius gyromidpoint is the Lorentz centroid seen on the ball, so it is computed as such; s ⊗ p multiplies
-    log_0(p) by s. As β grows this becomes Kipf's GCN. The bias, in the tangent space of the origin and before the
+    log_0(p) by s. As β grows this becomes Kipf's GCN. With rows normalised, Â_ij = w_ij / Σ_k w_ik, nothing is left but
+    the midpoint (for when see :mod:`hyperboloid.nn.gcn`). The bias, in the tangent space of the origin and before the
     aggregation, is not in the paper. For the convention of the ball see :mod:`hyperboloid.nn.ball`.
 
     Args:
@@ -32,14 +33,24 @@ class KGCNConv(HyperbolicConv):
         out_channels: width d of the output.
         bias: add b.
         drop_connect: probability of dropping an entry of W.
-        **common: arguments of every :class:`HyperbolicConv`, whose shapes hold too, but for bipartite graphs.
+        normalization: ``symmetric`` or ``rows``.
+        **common: arguments of every :class:`HyperbolicConv`, whose shapes hold too; bipartite graphs need ``rows``.
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, *, bias: bool = True, drop_connect: float = 0.0, **common: Any
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        bias: bool = True,
+        drop_connect: float = 0.0,
+        normalization: str = "symmetric",
+        **common: Any,
     ) -> None:
         super().__init__(in_channels, out_channels, mean="centroid", **common)
         check_probabilities(drop_connect=drop_connect)
+        check_normalization(normalization)
+        self.normalization = normalization
         self.lin = TangentLinear(in_channels, out_channels, bias=bias, drop_connect=drop_connect)
 
     def transform(self, x: Features, beta: Tensor) -> Tensor:
@@ -48,16 +59,22 @@ class KGCNConv(HyperbolicConv):
         return out
 
     def aggregate(self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
-        """Midpoints under the symmetric normalisation, stretched by its row sums."""
+        """Midpoints under the normalisation, stretched by its row sums."""
+        if self.normalization == "rows":  # which a midpoint does not see
+            return super().aggregate(target, u, adj, beta / 4, weight)
         if target is not u:
             raise InputError("κ-GCN's symmetric normalisation needs one kind of nodes, not a bipartite graph.")
         normalized = symmetric_weights(adj, weight, u.dtype)
         midpoint = super().aggregate(target, u, adj, beta / 4, normalized)
         return row_sum(normalized, adj).unsqueeze(-1) * midpoint
 
+    def extra_repr(self) -> str:
+        """What distinguishes this layer beyond its parts."""
+        return f"{super().extra_repr()}, normalization={self.normalization!r}"
+
 
 class KGCN(BallNetwork):
     """The κ-GCN: :class:`KGCNConv` layers with activations in between."""
 
     conv = KGCNConv
-    layer_settings = ("bias", "dropout", "att_dropout", "drop_connect")
+    layer_settings = ("bias", "dropout", "att_dropout", "drop_connect", "normalization")

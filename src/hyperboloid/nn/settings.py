@@ -36,6 +36,7 @@ class ModelSettings:
         attention: learn aggregation weights; None for what the model does by itself.
         mean: how a neighbourhood is averaged: ``centroid`` (Lorentzian), ``frechet``, ``tangent`` (at each node) or
             ``origin`` (in the tangent space of the origin); None for the model's own.
+        normalization: of the sums over neighbours in ``gcn`` and ``kgcn``: ``symmetric`` (Kipf's) or ``rows`` (means).
         heads: of the attention of ``gat``; they share ``dim`` among them.
         att_dim: width of the attention features; None for the layer's own.
         att_cap: where LGCN's attention cuts squared distances off; None for nowhere, 1 as in its published code.
@@ -60,6 +61,7 @@ class ModelSettings:
     last_activation: bool = False
     attention: bool | None = None
     mean: str | None = one_of(None, "centroid", "frechet", "tangent", "origin")
+    normalization: str = one_of("symmetric", "symmetric", "rows")
     heads: int = ranged(1, 1)
     att_dim: int | None = ranged(None, 1)
     att_cap: float | None = ranged(None, 1e-3)

@@ -16,6 +16,7 @@ from typing import Any
 
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
+from hyperboloid.nn.registry import get_model
 from hyperboloid.training.checkpoint import write_json
 from hyperboloid.training.config import DTYPES, check_device
 from hyperboloid.training.journal import Journal
@@ -38,6 +39,8 @@ FINALISTS = 16
 #: Counts the changes of search and early stopping that no other number of the protocol tells of: 2 since the first
 #: epochs do not count for patience, and since halving spares what is still rising; 3 since there are 16 finalists.
 SEARCH = 3
+#: The same where a model leaves it open how neighbours are summed: since they are averaged for links.
+SEARCH_OF_AVERAGES = 4
 #: Seconds of work that a kill may leave out of a cell's recorded time.
 NOTE_EVERY = 5.0
 
@@ -73,11 +76,12 @@ class RunProtocol:
     def made(self, line: Mapping[str, Any]) -> bool:
         """Whether a line was measured so, with today's grid."""
         grid = _size_of_search(line["model"], line["task"], self.tries)
-        return bool(line["protocol"] == self.record(line["model"]) and line["grid"] == grid)
+        return bool(line["protocol"] == self.record(line["model"], line["task"]) and line["grid"] == grid)
 
-    def record(self, model: str) -> dict[str, Any]:
+    def record(self, model: str, task: str) -> dict[str, Any]:
         """What a line tells of it; the shallow models' search and stopping have always been the same."""
-        version = {} if is_shallow(model) else {"search": SEARCH}
+        averages = task == "link" and "normalization" in get_model(model).load().takes()
+        version = {} if is_shallow(model) else {"search": SEARCH_OF_AVERAGES if averages else SEARCH}
         return dataclasses.asdict(self) | version
 
     def __post_init__(self) -> None:
@@ -226,7 +230,7 @@ class Bench:
             "comparable": cell.comparable,
             **found,
             "settings": dataclasses.asdict(settings),
-            "protocol": self.protocol.record(cell.model),
+            "protocol": self.protocol.record(cell.model, cell.task),
             "commit": self._code,
             "device": device_name(self.device),
             "versions": library_versions(),
@@ -246,7 +250,7 @@ class Bench:
 
     def _folder(self, cell: Cell, graph: Graph, what: str | None) -> Path:
         """The folder of its trials; those of another protocol, code or device lie elsewhere."""
-        depends = [self.protocol.record(cell.model), graph.checksum, what, self._code, self.device]
+        depends = [self.protocol.record(cell.model, cell.task), graph.checksum, what, self._code, self.device]
         digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:10]
         return self._work / f"{cell.task}-{cell.graph}-{cell.model}-d{cell.dim}-{digest}"
 

@@ -175,11 +175,13 @@ def _method(lines: Sequence[Line]) -> str:
         f"one; then {usual.seeds} fresh initialisations of it, and only now the test. At most {usual.epochs} epochs, "
         f"patience {usual.patience} after the first {usual.patience} epochs, no activation after the last layer, "
         f"{usual.dtype}, split seed {SPLIT} "
-        "(Planetoid's public split for the nodes of Cora, Citeseer and Pubmed). Every model has the same search; the "
+        "(Planetoid's public split for the nodes of Cora, Citeseer and Pubmed). For links GCN and κ-GCN average "
+        "neighbours instead of summing them by Kipf's normalisation, under which a leaf is far from its hub "
+        "([models.md](models.md)). Every model has the same search; the "
         f"shallow embeddings have only a learning rate, of which {len(SHALLOW_FACTORS)} values are tried.",
         f"{narrow} of the {len(lines)} measured cells were made by another protocol: a part of the grid, or an earlier "
         "one, which had fewer dropouts or places for them, no cap for links, half as many finalists, counted the first "
-        "epochs for patience, or stopped slow models early. "
+        "epochs for patience, stopped slow models early, or had Kipf's normalisation for links. "
         f"They are marked {NARROW} until they are measured again.",
         "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
         "are lost; a generated epidemic, `disease`, stands in. Its numbers cannot be compared with the printed ones "

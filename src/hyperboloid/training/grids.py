@@ -110,7 +110,8 @@ def grid(
     if is_shallow(model):
         factors = (1.0,) if "lr" in given else SHALLOW_FACTORS[:tries]
         return [dataclasses.replace(base, lr=base.lr * factor) for factor in factors]
-    common: dict[str, Any] = {"activation": ACTIVATION[task], "scaling": base.scaling, "dim": base.dim}
+    kept = {name: getattr(base, name) for name in ("scaling", "dim", "normalization")}
+    common: dict[str, Any] = {"activation": ACTIVATION[task], **kept}
     numbers, places = (SHORT, PLACES[task][-1:]) if short else ((LEARNING_RATES, DROPOUTS, PENALTIES), PLACES[task])
     takes = line.load().takes()
     found = [

@@ -57,6 +57,10 @@ OF_GRAPHS = frozenset({"batch_size", "schedule", "clip", "loss"})
 OF_NODES = frozenset({"distance", "scaling"})
 
 
+#: How neighbours are summed where a model leaves it open: for links, which are decoded by distances, they are averaged.
+NORMALIZATION = {"link": "rows", "node": "symmetric"}
+
+
 def check_names(given: Iterable[str]) -> None:
     """Refuse names that are no setting's."""
     known = {f.name for f in dataclasses.fields(Settings)}
@@ -93,6 +97,8 @@ def default_settings(model: str, task: str, dataset: str, dim: int | None = None
     table = json.loads(files("hyperboloid.training").joinpath("defaults.json").read_text(encoding="utf-8"))
     entries = next(table[name] for name in (model, base_name(model), "*") if name in table).get(task, {})
     chosen = entries.get(dataset, entries.get("*", {}))
+    if "normalization" in taken:
+        chosen = {"normalization": NORMALIZATION[task], **chosen}
     if dim is not None:
         given["dim"] = dim
     return Settings(**{**chosen, **given, **fixed})
