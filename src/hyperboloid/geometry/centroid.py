@@ -61,6 +61,38 @@ class _HoldGradient(torch.autograd.Function):
         return grad.clamp(-limit, limit)
 
 
+class _Spreading(torch.autograd.Function):
+    """w ‖û − n‖²/2 of members ``(…, m)``.
+
+    Their sum is stationary in n, which gets no gradient: it would be rounding, and far out a large one. The gradients
+    in w and û do change with n, and are plain torch, so that second derivatives are right.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(w: Tensor, direction: Tensor, n: Tensor) -> Tensor:
+        return w * _apart(direction, n).square().sum(-1) / 2
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
+        w, direction, n = ctx.saved_tensors
+        apart, limit = _apart(direction, n), torch.finfo(grad.dtype).max ** 0.5
+        of_square = (grad * w).clamp(-limit, limit).unsqueeze(-1)
+        to_w = grad * apart.square().sum(-1) / 2
+        return to_w.sum_to_size(w.shape), (of_square * apart).sum_to_size(direction.shape), None
+
+
+def _apart(direction: Tensor, n: Tensor) -> Tensor:
+    """û − n ``(…, m, d)``, 0 where it is rounding."""
+    apart = direction - n
+    return apart.masked_fill(apart.detach().square().sum(-1, keepdim=True) <= SAME, 0)
+
+
 def widen(*tensors: Tensor) -> tuple[Tensor, ...]:
     """The tensors in double precision; their gradients stay below the largest number of the precision they had."""
     return tuple(t if t.dtype == torch.float64 else _Widen.apply(t) for t in tensors)
@@ -106,12 +138,9 @@ def centroid(
     space = total(w_sinh.unsqueeze(-1) * direction)
     size = scaled_norm(space).clamp_min(tiny(v.dtype))
     n = space / size.unsqueeze(-1)
-    # The gap is stationary in n, so n needs no gradient there; where s⃗ = 0 any unit vector will do.
-    n_fixed = torch.where(size.unsqueeze(-1) > tiny(v.dtype), n, first_axis(v)).detach()
-    apart = direction - spread(n_fixed)
-    same = apart.detach().square().sum(-1, keepdim=True) <= SAME
-    spreading = _hold_gradient(apart.masked_fill(same, 0).square().sum(-1) / 2)
-    gap = total((weight * decay + w_sinh * spreading).unsqueeze(-1)).squeeze(-1)
+    towards = torch.where(size.unsqueeze(-1) > tiny(v.dtype), n, first_axis(v))  # where s⃗ = 0 any unit vector will do
+    spreading: Tensor = _Spreading.apply(w_sinh, direction, spread(towards))
+    gap = total((weight * decay + spreading).unsqueeze(-1)).squeeze(-1)
     gap = torch.where(gap > 0, gap, torch.ones_like(gap))
     # log1p keeps small values, the difference of logarithms keeps quotients beyond the largest float
     far = size > 1e6 * gap

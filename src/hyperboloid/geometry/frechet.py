@@ -24,6 +24,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from hyperboloid.first_order import first_order
+
 from .numerics import polar, rcoth_minus_1, sinhc
 
 #: Newton's method ends where no mean would move farther than this part of √β …
@@ -155,13 +157,14 @@ class _Implicit(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, pull: Tensor, mean: Tensor, root: Tensor, last: View) -> Tensor:
-        ctx.save_for_backward(mean, root)
+        ctx.save_for_backward(mean, root, pull)
         ctx.last = last
         return mean.clone()
 
     @staticmethod
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        mean, root = ctx.saved_tensors
+        mean, root, _ = ctx.saved_tensors
         # from normal coordinates to the orthonormal frame at the mean: across the radius lengths are sinh r/r larger
         length, direction = polar(mean)
         along = (grad * direction).sum(-1, keepdim=True) * direction

@@ -15,7 +15,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from hyperboloid.first_order import first_order
 
 from .numerics import max_radius, tiny
 
@@ -43,7 +44,7 @@ class _Pairwise(torch.autograd.Function):
         return (root * theta).to(u.dtype)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         u, c, beta, points, length, r, above, sinh, product, z, slope, theta = ctx.saved_tensors
         n, root, stretch = u.size(0), beta.double().sqrt(), sinh / length

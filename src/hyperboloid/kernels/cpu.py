@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from hyperboloid.first_order import first_order
 from hyperboloid.geometry.numerics import rcoth_minus_1
 
 from . import cpu_loops as loops
@@ -55,7 +55,7 @@ class _Attention(torch.autograd.Function):
         ctx.save_for_backward(query, key, beta, output[1])
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         query, key, beta, alpha = ctx.saved_tensors
         adj: Adjacency = ctx.adj
@@ -93,7 +93,7 @@ class _Centroid(torch.autograd.Function):
         ctx.save_for_backward(*tensors, *output[1:])
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         u, weight, beta, *state = ctx.saved_tensors
         adj: Adjacency = ctx.adj
@@ -130,7 +130,7 @@ class _Tangent(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         target, u, weight, beta = ctx.saved_tensors
         adj: Adjacency = ctx.adj

@@ -12,7 +12,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from hyperboloid.first_order import first_order
 
 from .adjacency import Adjacency, Index, Side
 
@@ -195,7 +196,7 @@ class _Aggregate(torch.autograd.Function):
         keep_for_gradient(ctx, tensors, output)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         tensors, needed = ctx.saved_tensors[:6], list(ctx.saved_tensors[6:])
         to_weight = ctx.needs_input_grad[4]

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from hyperboloid.first_order import first_order
 
 from .fused import keep_for_gradient, with_models
 
@@ -38,7 +39,7 @@ class _PairSquares(torch.autograd.Function):
         keep_for_gradient(ctx, tensors, output)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         z, pairs, beta, *needed = ctx.saved_tensors
         to_z, to_beta = _backend(z).pair_gradients(grad, z, pairs, beta, ctx.lorentz, *needed)
@@ -63,7 +64,7 @@ class _FlatSquares(torch.autograd.Function):
         ctx.save_for_backward(*inputs)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         from .gpu_pairs import flat_pair_gradients
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from hyperboloid.first_order import first_order
 
 from .adjacency import Adjacency
 from .fused import with_models
@@ -27,7 +28,7 @@ class _Shares(torch.autograd.Function):
         ctx.save_for_backward(output[0] if ctx.softmax else values)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         from .gpu_shares import shares_gradient
 
@@ -54,7 +55,7 @@ class _Attention(torch.autograd.Function):
         ctx.save_for_backward(output[0], target, source)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
         from .gpu_shares import attention_gradients
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from hyperboloid.first_order import first_order
 
 from .adjacency import Adjacency
 from .fused import with_models
@@ -28,7 +29,7 @@ class _KernelSum(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         from .gpu_sums import column_gradient, weight_gradient
 
@@ -52,7 +53,7 @@ class _MatrixSum(torch.autograd.Function):
         ctx.save_for_backward(*tensors)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         (u, weight), adj, needed = ctx.saved_tensors, ctx.adj, ctx.needs_input_grad
         grad, to_u, to_weight = grad.contiguous(), None, None

@@ -6,7 +6,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
+
+from hyperboloid.first_order import first_order
 
 from .adjacency import Adjacency
 from .fused import keep_for_gradient, with_models
@@ -30,7 +31,7 @@ class _Tangent(torch.autograd.Function):
         keep_for_gradient(ctx, tensors, output)
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
         from .gpu_tangent import tangent_gradients
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from hyperboloid.first_order import first_order
 from hyperboloid.geometry.numerics import max_radius, tiny
 
 
@@ -39,7 +39,7 @@ class _BallActivation(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
         v, beta, low, n, kappa, rho, r, t, from_1, w, h, out = ctx.saved_tensors
         slope, root = ctx.slope, beta.sqrt()

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
+from hyperboloid.first_order import first_order
 from hyperboloid.kernels.sums import sum_aggregate
 
 from .graph_batch import GraphBatch
@@ -120,7 +120,7 @@ class _Messages(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         x, matrices, *sent = ctx.saved_tensors
         to_x, to_matrices = torch.zeros_like(x), torch.empty_like(matrices)
