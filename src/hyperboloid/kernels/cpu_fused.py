@@ -1,4 +1,5 @@
-"""The CPU backend of `lorentz_aggregate` for float32: the loops of `cpu_fused_loops.py`, model by model."""
+"""The CPU backend of `lorentz_aggregate` for float32: the loops of `cpu_fused_loops.py` there and of
+`cpu_fused_gradients.py` back, model by model."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from . import cpu_fused_gradients as gradients
 from . import cpu_fused_loops as loops
 from .adjacency import Index, Side
 from .cpu_loops import held
@@ -119,16 +121,17 @@ def aggregate_backward(
         weights = (entries,), (entries if key is not None else 0,)
         q, to_gap, w, scale = _scratch.take(2, (num_rows, d), (num_rows,), *weights)
         by_row, by_column = np.zeros((num_rows, 2)), np.zeros((cols, 2))
-        over_rows(loops.row_gradients, even, 4 * d, g, space, state, b, q, to_gap, by_row)
+        over_rows(gradients.row_gradients, even, 4 * d, g, space, state, b, q, to_gap, by_row)
         if any(t is not None for t in (key, weight, keep)) or (state[:, 1] < 0).any():
             over_rows(
-                loops.entry_gradients, rows[0], d, x, points, q, to_gap, space, state, score, _array(weight, m, u, 1),
-                _array(keep, m, _BOOL, 1), *rows, cap, query is None, w, scale, grad_weight[m].numpy(),
+                gradients.entry_gradients, rows[0], d, x, points, q, to_gap, space, state, score,
+                _array(weight, m, u, 1), _array(keep, m, _BOOL, 1), *rows, cap, query is None, w, scale,
+                grad_weight[m].numpy(),
             )  # fmt: skip
         else:
             w[:] = 1  # where no row is tight, nothing more is asked of equal weights
         over_rows(
-            loops.pull_points, columns[0], d, x, points, b, q, to_gap, space, state, w, *columns, entry,
+            gradients.pull_points, columns[0], d, x, points, b, q, to_gap, space, state, w, *columns, entry,
             grad_u[m].numpy(), by_column,
         )  # fmt: skip
         if key is not None:
@@ -138,12 +141,12 @@ def aggregate_backward(
             to_query = to_key if query is None else grad_query[m].numpy()
             both = query is None and index.symmetric
             over_rows(
-                loops.pull_features, rows[0], a, *other, *mine, b, score, scale, *rows, entry, 2 if both else 0, False,
-                to_query, by_row,
+                gradients.pull_features, rows[0], a, *other, *mine, b, score, scale, *rows, entry, 2 if both else 0,
+                False, to_query, by_row,
             )  # fmt: skip
             if not both:
                 over_rows(
-                    loops.pull_features, columns[0], a, *mine, *other, b, score, scale, *columns, entry, 1,
+                    gradients.pull_features, columns[0], a, *mine, *other, b, score, scale, *columns, entry, 1,
                     query is None, to_key, by_column,
                 )  # fmt: skip
         of_rows, of_columns = by_row.sum(0), by_column.sum()
