@@ -287,7 +287,16 @@ class TestSplitNodes:
     def test_twenty_per_class(self, sizes, train, val, test):
         split = split_nodes(labelled_graph(sizes), 3)
         assert (split.train.numel(), split.val.numel(), split.test.numel()) == (train, val, test)
-        assert split.name == f"20 per class/{val}/{test}, seed 3"
+        assert split.name == f"20 per class, {val} and {test} at random, seed 3"
+
+    def test_all_parts_but_the_first_are_random_samples_of_the_rest(self):
+        """A class of 1 in 50: the first 1000 nodes of an order of which 20 of each class were taken had none of it."""
+        graph = labelled_graph([9800, 200])
+        splits = [split_nodes(graph, seed) for seed in range(20)]
+        for part in ("val", "test"):
+            nodes = torch.cat([getattr(split, part) for split in splits])
+            rare, n, p = int(graph.y[nodes].sum()), nodes.numel(), 180 / 9960
+            assert abs(rare - n * p) < 4 * (n * p * (1 - p)) ** 0.5
 
     @pytest.mark.parametrize(
         ("sizes", "train", "val", "test"),

@@ -92,7 +92,13 @@ def test_links_found_with_kipf_s_normalisation_are_measured_again():
     for model in ("gcn", "kgcn"):
         old = [line for line in lines if line["model"] == model and "normalization" not in line["settings"]]
         assert {RunProtocol().made(line) for line in old if line["task"] == "link"} == {False}
-        assert {RunProtocol().made(line) for line in old if line["task"] == "node"} == {True}
+        assert {RunProtocol().made(line) for line in old if line["parts"] == "public"} == {True}
+
+
+def test_nodes_judged_by_parts_without_rare_classes_are_measured_again():
+    lines = [line for line in read_results(RESULTS) if line["split"] == 0 and line["parts"].startswith("20 per class/")]
+    assert {line["dataset"] for line in lines} == {"usa", "amazon"}
+    assert not any(RunProtocol().made(line) for line in lines)
 
 
 def test_what_is_there_is_not_measured_again(measure, tmp_path):

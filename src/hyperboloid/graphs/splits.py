@@ -231,7 +231,7 @@ class NodeSplit:
         train: int64 node indices, sorted.
         val: likewise.
         test: likewise.
-        name: how they were chosen (``public``, or ``20 per class/500/1000, seed 0``), for reports.
+        name: how they were chosen (``public``, or ``20 per class, 500 and 1000 at random, seed 0``), for reports.
     """
 
     train: Tensor
@@ -294,9 +294,11 @@ def split_nodes(graph: Graph, seed: int = 0, *, masks: str | None = None) -> Nod
     )
     if twenty_each:
         train, rest = _take_of_each_class(shuffled, y, torch.full_like(sizes, 20))
+        # of rare classes training has taken whatever came early, so that the beginning of the rest has none of them
+        rest = rest[torch.randperm(rest.numel(), generator=generator)]
         num_val = min(500, rest.numel() // 2)
         num_test = min(1000, rest.numel() - num_val)
-        name = f"20 per class/{num_val}/{num_test}, seed {seed}"
+        name = f"20 per class, {num_val} and {num_test} at random, seed {seed}"
     else:
         train, rest = _take_of_each_class(shuffled, y, (0.3 * sizes).round().long().clamp(min=1))
         num_val = max(1, round(rest.numel() / 7))

@@ -181,7 +181,8 @@ def _method(lines: Sequence[Line]) -> str:
         f"shallow embeddings have only a learning rate, of which {len(SHALLOW_FACTORS)} values are tried.",
         f"{narrow} of the {len(lines)} measured cells were made by another protocol: a part of the grid, or an earlier "
         "one, which had fewer dropouts or places for them, no cap for links, half as many finalists, counted the first "
-        "epochs for patience, stopped slow models early, or had Kipf's normalisation for links. "
+        "epochs for patience, stopped slow models early, had Kipf's normalisation for links, or a validation part "
+        "of nodes without rare classes. "
         f"They are marked {NARROW} until they are measured again.",
         "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
         "are lost; a generated epidemic, `disease`, stands in. Its numbers cannot be compared with the printed ones "
@@ -219,7 +220,8 @@ def _splits(everything: Sequence[Line], measured: Board) -> str:
         means = [statistics.mean(tests) for tests in line.get("test_by_split", {}).values()]
         spread = f"{percent(min(means))} to {percent(max(means))}" if means else MISSING
         own = MISSING if there is None else f"{there}"
-        rows.append([f"{cell}", name, f"{score}", spread, f"{line['runs']}", own, _printed(cell)])
+        marked = f"{score}{NARROW if _narrow(line) else ''}"
+        rows.append([f"{cell}", name, marked, spread, f"{line['runs']}", own, _printed(cell)])
     if not rows:
         return "## Where the split decides\n\nNo cell has been measured on other splits."
     header = ["cell", "split", "measured there", "means of the splits", "runs", f"split {SPLIT}", "printed"]
