@@ -39,7 +39,8 @@ def line(cell, mean, **more):
     what = {name: getattr(cell, name) for name in ("experiment", "dataset", "task", "model", "dim")}
     scores = {"test_mean": mean, "test_std": 0.01, "runs": 10, "val_mean": mean, "tried": 256, "seconds": 60.0}
     scores["grid"] = size_of_grid(cell.model, cell.task)
-    return what | scores | {"split": 0, "settings": {}, "protocol": PROTOCOL, "device": "H200", "commit": "abc"} | more
+    made = {"split": 0, "parts": "seed 0", "settings": {}, "protocol": PROTOCOL, "device": "H200", "commit": "abc"}
+    return what | scores | made | more
 
 
 def synthetic():
