@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils.checkpoint import checkpoint
 
 from hyperboloid.geometry import Lorentz
 from hyperboloid.geometry.pairwise import pairwise_dist
@@ -49,13 +50,28 @@ def test_the_reference_has_one(name):
         assert torch.autograd.gradgradcheck(OPERATIONS[name], inputs(torch.float64))
 
 
-def test_centroids_have_one():
+@pytest.mark.parametrize(
+    "points",
+    [
+        [[0.3, 0.4], [-0.6, 0.8], [1.2, -1.6]],
+        [[0.3, 0.4]] * 3,
+        [[0.3, 0.4], [0.6, 0.8], [1.2, 1.6]],  # in one direction
+    ],
+)
+def test_centroids_have_one(points):
     def mean(u, weight, beta):
         return Lorentz(beta).normal.centroid(u, weight)
 
-    u, weight = inputs(torch.float64)
-    beta = BETA.double().requires_grad_()
-    assert torch.autograd.gradgradcheck(mean, (u, weight[:4].detach().requires_grad_(), beta))
+    given = (torch.tensor(t, dtype=torch.float64).requires_grad_() for t in (points, [1.0, 2.0, 3.0], 0.7))
+    assert torch.autograd.gradgradcheck(mean, tuple(given))
+
+
+def test_what_is_checkpointed_may_be_kept_for_a_second_derivative():
+    """Tensors of a checkpoint are unpacked once only."""
+    u, weight = inputs()
+    out = checkpoint(lambda *given: weighted_sum(given[0], ADJ, given[1]), u, weight, use_reentrant=False)
+    slopes = torch.autograd.grad(out.sum(), (u, weight), create_graph=True)
+    torch.testing.assert_close(slopes, torch.autograd.grad(weighted_sum(u, ADJ, weight).sum(), (u, weight)))
 
 
 def test_means_and_distances_by_hand_have_none():

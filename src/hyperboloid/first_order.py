@@ -28,9 +28,20 @@ class _Last(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *_: Tensor) -> Any:
         raise RuntimeError(
-            "This gradient is computed by hand and cannot be differentiated once more; for operations on graphs "
-            "hyperboloid.kernels.use_backend('reference') leaves everything to torch."
+            "This gradient is computed by hand and cannot be differentiated once more; centroids, sums and distances "
+            "over a graph have a second derivative under hyperboloid.kernels.use_backend('reference')."
         )
+
+
+class _Opened:
+    """A context whose tensors have been unpacked; under checkpointing they are to be had once only."""
+
+    def __init__(self, ctx: Any) -> None:
+        self._ctx = ctx
+        self.saved_tensors = ctx.saved_tensors
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ctx, name)
 
 
 def first_order(backward: Backward) -> Backward:
@@ -42,10 +53,11 @@ def first_order(backward: Backward) -> Backward:
 
     @wraps(backward)
     def refusing(ctx: Any, *grads: Any) -> Any:
+        if not torch.is_grad_enabled():
+            return backward(ctx, *grads)
+        ctx = _Opened(ctx)
         with torch.no_grad():
             found = backward(ctx, *grads)
-        if not torch.is_grad_enabled():
-            return found
         results = found if isinstance(found, tuple) else (found,)
         places = [i for i, t in enumerate(results) if t is not None]
         # what they depend on makes them need a gradient

@@ -44,6 +44,24 @@ def test_rows_normalised_are_means(example):
     torch.testing.assert_close(layer(x, example.edges, example.weight), expected, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_hub_has_a_mean_in_half_precision_too(dtype):
+    leaves = torch.arange(1, 3001)
+    star = torch.stack([leaves, torch.zeros_like(leaves)])
+    layer = GCNLayer(1, 1, bias=False, normalization="rows").to(dtype)
+    torch.nn.init.ones_(layer.lin.weight)
+    assert layer(torch.ones(3001, 1, dtype=dtype), star)[0].item() == pytest.approx(1, rel=0.01)
+
+
+@pytest.mark.parametrize("normalization", ["symmetric", "rows"])
+def test_edge_weights_of_other_kinds(example, normalization):
+    layer, x = randomize(GCNLayer(K, D, normalization=normalization)), features()
+    counts = torch.arange(1, example.edges.size(1) + 1)
+    torch.testing.assert_close(layer(x, example.edges, counts), layer(x, example.edges, counts.double()))
+    with pytest.raises(InputError, match="edge_weight must have one axis"):
+        layer(x, example.edges, counts.unsqueeze(1))
+
+
 def test_an_unknown_normalisation():
     with pytest.raises(InputError, match="normalization must be one of symmetric, rows, not 'columns'"):
         GCNLayer(K, D, normalization="columns")

@@ -143,7 +143,7 @@ def test_verdicts_on_distortion():
 
 def test_distortion_trains_measures_and_goes_on(tmp_path, data_dir, monkeypatch):
     monkeypatch.setattr(distortion_of_embeddings, "MOST_PAIRS", 100_000)
-    asked = Asked(tmp_path / "results", models=["gcn"], seeds=2, epochs=2, data_dir=data_dir, work=tmp_path / "work")
+    asked = Asked(tmp_path / "results", models=["gat"], seeds=2, epochs=2, data_dir=data_dir, work=tmp_path / "work")
     figure = DistortionOfModels()
     (line,) = run_figure(figure, asked, tmp_path / "figures", code="abc").lines
     assert set(line) >= LINE_NAMES
@@ -153,6 +153,10 @@ def test_distortion_trains_measures_and_goes_on(tmp_path, data_dir, monkeypatch)
     assert len(line["distortions"]) == len(line["tests"]) == 2
     assert line["distortion_mean"] == pytest.approx(sum(line["distortions"]) / 2)
     assert [int(hops) for hops in line["bands"]] == list(range(1, 9))
+    # a line of a version that had fewer settings is the same line
+    older = line | {"settings": {name: value for name, value in line["settings"].items() if name != "normalization"}}
+    (tmp_path / "results" / "distortion.jsonl").write_text(json.dumps(older) + "\n")
+    assert run_figure(figure, asked, tmp_path / "figures").measured == 0
     (folder,) = (tmp_path / "work").iterdir()
     trained = (folder / "split-0-seed-1" / "model.safetensors").stat().st_mtime_ns
     # the line is lost, but not what was trained
@@ -169,7 +173,7 @@ def test_distortion_takes_the_settings_of_the_nearest_dimension(tmp_path):
     common = {"task": "link", "model": "gcn", "dataset": "disease", "test_mean": 0.5, "test_std": 0.1, "runs": 3}
     lines = [
         common | {"dim": dim, "split": split, "protocol": {}, "grid": 256, "settings": {"dim": dim, "lr": lr}}
-        for dim, split, lr in ((8, 0, 0.1), (32, 0, 0.2), (64, "0-9", 0.3))
+        for dim, split, lr in ((8, 0, 0.1), (32, 0, 0.4), (32, 0, 0.2), (64, "0-9", 0.3))  # d = 32 was measured again
     ]
     (tmp_path / "link.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     found, source = link_settings("gcn", "disease", "disease_lp", 64, Asked(tmp_path, epochs=7))

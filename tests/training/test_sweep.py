@@ -146,6 +146,20 @@ def test_a_sweep_goes_on_where_it_was_stopped(tmp_path):
     assert [(v.model, v.tested) for v in resumed.verdicts] == [(v.model, v.tested) for v in whole.verdicts]
 
 
+def test_folders_of_versions_with_fewer_settings_go_on(tmp_path):
+    path = tmp_path / "s" / "trials.jsonl"
+    sweep("karate", models=["mlp"], seeds=1, out=tmp_path / "s", **QUICK)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        stage, model, settings, seed = json.loads(line["key"])
+        del settings["normalization"]
+        line["key"] = json.dumps([stage, model, settings, seed], sort_keys=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    before = path.read_text()
+    sweep("karate", models=["mlp"], seeds=1, out=tmp_path / "s", resume=True, **QUICK)
+    assert path.read_text() == before
+
+
 def test_another_sweep_s_folder_is_refused(tmp_path):
     sweep("karate", models=["mlp"], seeds=1, out=tmp_path / "s", **QUICK)
     with pytest.raises(InputError, match="exists already"):

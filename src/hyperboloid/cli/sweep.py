@@ -62,6 +62,7 @@ def command(
 ) -> None:
     """Search settings for several models, and say which model and geometry suits the graph."""
     settings = settings_from(set_ or [])
+    width = settings.pop("dim", dim)
     if epochs is not None:
         settings["epochs"] = epochs
     seconds = math.inf if budget is None else parse_time(budget)
@@ -76,7 +77,7 @@ def command(
             graph,
             task=task,
             models=words(models),
-            dim=dim,
+            dim=width,
             seeds=seeds,
             split=split,
             tries=tries,

@@ -57,8 +57,12 @@ class _HoldGradient(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Tensor:
-        limit = torch.finfo(grad.dtype).max ** 0.5
-        return grad.clamp(-limit, limit)
+        return _held(grad)
+
+
+def _held(grad: Tensor) -> Tensor:
+    limit = torch.finfo(grad.dtype).max ** 0.5
+    return grad.clamp(-limit, limit)
 
 
 class _Spreading(torch.autograd.Function):
@@ -81,16 +85,17 @@ class _Spreading(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None]:
         w, direction, n = ctx.saved_tensors
-        apart, limit = _apart(direction, n), torch.finfo(grad.dtype).max ** 0.5
-        of_square = (grad * w).clamp(-limit, limit).unsqueeze(-1)
+        apart = _apart(direction, n)
         to_w = grad * apart.square().sum(-1) / 2
-        return to_w.sum_to_size(w.shape), (of_square * apart).sum_to_size(direction.shape), None
+        to_direction = _held(grad * w).unsqueeze(-1) * apart
+        return to_w.sum_to_size(w.shape), to_direction.sum_to_size(direction.shape), None
 
 
 def _apart(direction: Tensor, n: Tensor) -> Tensor:
-    """û − n ``(…, m, d)``, 0 where it is rounding."""
+    """û − n ``(…, m, d)``, 0 where it is rounding; there too it changes with û and n."""
     apart = direction - n
-    return apart.masked_fill(apart.detach().square().sum(-1, keepdim=True) <= SAME, 0)
+    same = apart.detach().square().sum(-1, keepdim=True) <= SAME
+    return apart - torch.where(same, apart, 0).detach()
 
 
 def widen(*tensors: Tensor) -> tuple[Tensor, ...]:

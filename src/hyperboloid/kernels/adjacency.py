@@ -203,6 +203,10 @@ class Adjacency:
             weight, size = weight[order], (self.num_cols, self.num_rows)
         return torch.sparse_csr_tensor(start, index, weight, size, check_invariants=False)
 
+    def ones(self, like: Tensor) -> Tensor:
+        """Equal weights ``(E,)``; unlike ``new_ones`` of a model's tensor one set for all models of a batch."""
+        return torch.ones(self.row.shape, dtype=like.dtype, device=like.device)
+
     def sort_weights(self, edge_weight: Tensor) -> Tensor:
         """Weights ``(num_given,)`` of the edge list in the order of the entries ``(E,)``; added self loops get 1."""
         loops = edge_weight.new_ones(self.perm.numel() - self.num_given)

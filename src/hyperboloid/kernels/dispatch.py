@@ -240,10 +240,11 @@ def additive_attention(
 
 
 def row_normalize(weight: Tensor, adj: Adjacency) -> Tensor:
-    """Non-negative weights ``(E,)`` over each row's sum; those of a row of zeros stay."""
-    if chosen_backend(weight) == "triton" and weight.dtype == torch.float32:
-        return kernel_shares(weight, adj, softmax=False)
-    return reference.row_normalize(weight, adj)
+    """Non-negative weights ``(E,)`` over each row's sum; those of a row of zeros stay. Halves are summed in float32."""
+    backend, wide = chosen_backend(weight), weight.to(torch.promote_types(weight.dtype, torch.float32))
+    if backend == "triton" and wide.dtype == torch.float32:
+        return kernel_shares(wide, adj, softmax=False).to(weight.dtype)
+    return reference.row_normalize(wide, adj).to(weight.dtype)
 
 
 def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 
 from hyperboloid.errors import InputError
@@ -87,9 +86,7 @@ class HyperbolicConv(nn.Module):
             beta: scalar.
             keep: which entries dropout keeps ``(E,)``; None for all.
         """
-        # not u's new_ones: those would be ones for each model of a batch
-        ones = torch.ones(adj.row.shape, dtype=u.dtype, device=u.device)
-        return ones if keep is None else ones * keep
+        return adj.ones(u) if keep is None else adj.ones(u) * keep
 
     def aggregate(self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
         """Mean of each row's neighbours ``(num_rows, d)``."""

@@ -32,6 +32,7 @@ def check_normalization(name: str) -> None:
 
 def symmetric_weights(adj: Adjacency, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
     """Weights of the entries ``(E,)`` over the roots of both nodes' degrees; those of all are 1 if None are given."""
+    weight = None if weight is None else weight.to(dtype)
     _, normalized = gcn_norm(adj.edge_index, weight, adj.num_rows, add_self_loops=False, dtype=dtype)
     out: Tensor = normalized
     return out
@@ -67,9 +68,7 @@ class GCNLayer(FlatConv):
         """Sum the neighbours under the normalisation."""
         if self.normalization == "symmetric":
             return weighted_sum(u, adj, symmetric_weights(adj, weight, u.dtype))
-        # not u's new_ones: those would be ones for each model of a batch
-        ones = torch.ones(adj.row.shape, dtype=u.dtype, device=u.device)
-        return weighted_sum(u, adj, row_normalize(ones if weight is None else weight.to(u.dtype), adj))
+        return weighted_sum(u, adj, row_normalize(adj.ones(u) if weight is None else weight.to(u.dtype), adj))
 
     def extra_repr(self) -> str:
         """Its normalisation."""

@@ -37,6 +37,8 @@ def resolve_graph(
         raise InputError(f"the graph has {adj.num_cols} source and {adj.num_rows} target nodes, the features {size}.")
     if edge_weight is None:
         return adj, None
+    if edge_weight.dim() != 1:
+        raise InputError(f"edge_weight must have one axis, a number for each edge, not {edge_weight.dim()} axes.")
     if edge_weight.numel() != adj.num_given:
         raise InputError(f"edge_weight has {edge_weight.numel()} entries but the graph has {adj.num_given} edges.")
     return adj, adj.sort_weights(edge_weight)

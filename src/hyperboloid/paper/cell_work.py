@@ -40,7 +40,7 @@ FINALISTS = 16
 #: epochs do not count for patience, and since halving spares what is still rising; 3 since there are 16 finalists.
 SEARCH = 3
 #: The same where a model leaves it open how neighbours are summed: since they are averaged for links.
-SEARCH_OF_AVERAGES = 4
+SEARCH_OF_AVERAGES = SEARCH + 1
 #: How parts were named as long as the validation part of nodes had hardly any of rare classes.
 BIASED_PARTS = "20 per class/"
 #: Seconds of work that a kill may leave out of a cell's recorded time.

@@ -13,6 +13,7 @@ from hyperboloid.training.experiment import Experiment
 from hyperboloid.training.fitting import fit
 from hyperboloid.training.settings import Settings, default_settings, taken_settings
 
+from .board import chosen_lines
 from .cell_work import SPLIT
 from .figures import Asked
 from .provenance import code_version
@@ -43,7 +44,7 @@ def searched_settings(model: str, dataset: str, dim: int, asked: Asked) -> tuple
         dim: width of the embeddings.
         asked: whose results are looked at, and whose limit of epochs holds.
     """
-    lines = [line for line in read_results(asked.results, ["link"]) if line["split"] == SPLIT]
+    lines = chosen_lines(read_results(asked.results, ["link"]), SPLIT)
     for name in dict.fromkeys((model, base_name(model))):
         found = [line for line in lines if (line["dataset"], line["model"]) == (dataset, name)]
         if found:

@@ -8,12 +8,13 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hyperboloid.analysis.style import save_figure
+from hyperboloid.training.settings import Settings
 
 from .claims import Claim
 from .provenance import code_version, device_name, library_versions
@@ -145,7 +146,7 @@ def run_figure(
     missing = [
         wanted
         for wanted in figure.wanted(asked)
-        if not any(all(name in line and line[name] == value for name, value in wanted.items()) for line in there)
+        if not any(all(name in line and _same(line[name], value) for name, value in wanted.items()) for line in there)
     ]
     for number, wanted in enumerate(missing, start=1):
         what = " ".join(str(wanted[name]) for name in figure.key)
@@ -163,6 +164,13 @@ def run_figure(
         )
     lines = figure.read(asked.results)
     return FigureRun(lines, len(missing), draw_lines(figure, lines, folder))
+
+
+def _same(there: Any, wanted: Any) -> bool:
+    """Whether a value is the one wanted; settings that were not there yet had their defaults."""
+    if isinstance(there, dict) and isinstance(wanted, dict):
+        return asdict(Settings()) | there == asdict(Settings()) | wanted
+    return bool(there == wanted)
 
 
 def draw_lines(figure: FigureExperiment, lines: Sequence[Line], folder: Path) -> list[Path]:

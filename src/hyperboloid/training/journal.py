@@ -34,7 +34,9 @@ class Journal:
             path.write_bytes(whole)
         for line in whole.decode().splitlines():
             entry = json.loads(line)
-            self._known[entry.pop("key")] = entry
+            stage, model, settings, seed = json.loads(entry.pop("key"))
+            # settings that were not there yet had their defaults
+            self._known[_key(stage, model, Settings(**settings), seed)] = entry
 
     def missing(self, stage: str, model: str, runs: Sequence[Run]) -> list[Run]:
         """Those runs that have no line yet."""
