@@ -82,6 +82,16 @@ def test_embeddings_are_the_normal_coordinates_of_the_nodes(several):
         torch.testing.assert_close(torch.tensor(table[f"v{k}"].to_pylist()), z[:, k])
 
 
+def test_a_run_that_was_split_otherwise_is_not_scored(single):
+    path = single / "summary.json"
+    content = json.loads(path.read_text())
+    assert hyperboloid.load(single).runs[0].evaluate()["test"] == content["runs"][0]["test"]
+    content["runs"][0]["split_name"] = "another way"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match="was split as 'another way', which this version does otherwise"):
+        hyperboloid.load(single).runs[0].evaluate()
+
+
 def test_nothing_in_it_is_a_pickle(several):
     files = [path for path in several.folder.rglob("*") if path.is_file()]
     assert len(files) == 3 + 4 * len(FILES)

@@ -96,6 +96,11 @@ class Run:
     @torch.no_grad()
     def score(self, part: Part) -> Score:
         """Score on the validation or test part, computed anew."""
+        parts = self.summary.get("split_name", self.task.split_name)
+        if parts != self.task.split_name:
+            raise InputError(
+                f"The run in {self.folder} was split as '{parts}', which this version does otherwise: train it again."
+            )
         found: Score = self.task.score(self.encoder, part)
         return found
 
