@@ -201,6 +201,10 @@ def test_several_splits_share_the_chosen_setting(measure, tmp_path):
     assert len({tuple(tests) for tests in three["test_by_split"].values()}) == 3
     assert seen.started[1] == ("node disease d=8 gcn, split 0-2", 2, 2)
     assert measure(disease("gcn"), splits=[0, 1, 2])[1].measured == 0
+    # another search has chosen otherwise: the splits are measured again, with its choice
+    append_line(tmp_path / "results", one | {"settings": one["settings"] | {"lr": 0.002}})
+    again = measure(disease("gcn"), splits=[0, 1, 2])[1]
+    assert (again.measured, again.lines[1]["settings"]["lr"]) == (1, 0.002)
 
 
 def test_a_public_split_has_no_others():
@@ -272,7 +276,7 @@ def line_of(model="gcn", **more):
     cell = disease(model)[0]
     base = {"experiment": "node", "dataset": "disease", "task": "node", "model": model, "dim": 8, "split": 0}
     scores = {"test_mean": cell.paper_mean, "test_std": 0.01, "runs": 10, "grid": 256, "settings": {}, "protocol": {}}
-    return base | scores | more
+    return base | scores | {"parts": "30/10/60, seed 0"} | more
 
 
 def test_a_line_cut_off_is_no_line(tmp_path):
@@ -304,6 +308,7 @@ def test_a_last_line_without_its_newline_is_kept(tmp_path):
         (json.dumps(line_of(test_mean=math.nan)), "its numbers are missing or not finite"),
         (json.dumps(line_of(runs=0)), "its numbers are missing or not finite"),
         (json.dumps(line_of(grid=None)), "does not say how large its grid was"),
+        (json.dumps(line_of(parts=None)), "does not say what its parts are"),
         (json.dumps(line_of(dim=9)), "belongs to no cell of the paper: disease node gcn 9"),
         (json.dumps(line_of(dim=[8])), "belongs to no cell of the paper"),
     ],

@@ -9,6 +9,7 @@ from hyperboloid.analysis import distortion as distortion_of_embeddings
 from hyperboloid.paper import delta, report
 from hyperboloid.paper.claims import FAILS, HOLDS, PARTLY, UNKNOWN, verdict
 from hyperboloid.paper.distortion import DistortionOfModels
+from hyperboloid.paper.figure_report import drawn_sections
 from hyperboloid.paper.figure_runs import link_settings, searched_settings
 from hyperboloid.paper.figures import COMMON_OPTIONS, EVERY_LINE, Asked, get_figure, run_figure
 from hyperboloid.paper.printed import printed_tables
@@ -82,6 +83,13 @@ def test_delta_of_a_graph(tmp_path, data_dir):
     other = run_figure(get_figure("delta"), Asked(tmp_path, ["usa"], seed=1, data_dir=data_dir), tmp_path / "figures")
     assert other.measured == 1
     assert [line["protocol"]["seed"] for line in other.lines] == [0, 1]
+    (section,) = [one for one in drawn_sections(tmp_path, tmp_path / "figures") if one.pictures]
+    assert "left out of the verdicts until they are measured again" in section.text
+    assert section.text.count(" replaced since: usa.") == 1
+    assert {finding.compared for _, finding in section.findings} == {1, 0}  # of disease, a tree, δ_worst says nothing
+    # until it is measured by the experiment's own seed again
+    back = run_figure(get_figure("delta"), asked, tmp_path / "figures")
+    assert (back.measured, [line["protocol"]["seed"] for line in back.lines]) == (1, [0, 0])
 
 
 def delta_line(name, average, worst, counts, **more):
@@ -172,7 +180,9 @@ def test_distortion_takes_the_settings_of_the_nearest_dimension(tmp_path):
     assert (shipped.dim, shipped.epochs, source) == (64, 7, "shipped")
     common = {"task": "link", "model": "gcn", "dataset": "disease", "test_mean": 0.5, "test_std": 0.1, "runs": 3}
     lines = [
-        common | {"dim": dim, "split": split, "protocol": {}, "grid": 256, "settings": {"dim": dim, "lr": lr}}
+        common
+        | {"dim": dim, "split": split, "protocol": {}, "grid": 256, "parts": "seed 0"}
+        | {"settings": {"dim": dim, "lr": lr}}
         for dim, split, lr in ((8, 0, 0.1), (32, 0, 0.4), (32, 0, 0.2), (64, "0-9", 0.3))  # d = 32 was measured again
     ]
     (tmp_path / "link.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
@@ -185,7 +195,7 @@ def test_distortion_takes_the_settings_of_the_nearest_dimension(tmp_path):
 
 def test_a_variant_takes_the_settings_of_its_architecture(tmp_path):
     line = {"task": "link", "model": "lgcn", "dataset": "disease", "dim": 16, "test_mean": 0.5, "test_std": 0.1}
-    line |= {"runs": 3, "split": 0, "protocol": {}, "grid": 256, "settings": {"dim": 16, "lr": 0.2}}
+    line |= {"runs": 3, "split": 0, "protocol": {}, "grid": 256, "parts": "seed 0", "settings": {"dim": 16, "lr": 0.2}}
     (tmp_path / "link.jsonl").write_text(json.dumps(line) + "\n")
     found, source = link_settings("lgcn_f", "disease", "disease_lp", 64, Asked(tmp_path))
     assert (found.dim, found.lr, found.mean, source) == (64, 0.2, "frechet", "link d=16")

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from hyperboloid import InputError
+from hyperboloid.paper.claims import PARTLY
 from hyperboloid.paper.printed import printed_tables
 from hyperboloid.paper.zinc import MODELS, ZincCell, ZincProtocol, measure_zinc, read_zinc, zinc_cells
 from hyperboloid.paper.zinc_report import chosen_zinc, zinc_section
@@ -103,19 +104,23 @@ def write(folder, lines):
 
 
 def test_the_page_has_measured_beside_printed_and_judges_the_claim(tmp_path):
-    assert "Nothing has been measured" in zinc_section(tmp_path)
+    assert "Nothing has been measured" in zinc_section(tmp_path)[0]
     lines = [line_of("hgnn_l", "logp", 0.5, molecules=40), line_of("hgnn_l", "logp", 0.03)]
     lines += [line_of("hgnn_h", "logp", 0.04), line_of("hgnn_p", "logp", 0.05)]
     lines += [line_of("hgnn_l", "qed", 0.06), line_of("hgnn_h", "qed", 0.05), line_of("hgnn_p", "qed", 0.07)]
     lines += [line_of("hgnn_l", "sas", 0.06), line_of("hgnn_h", "sas", 0.05, epochs=7), line_of("hgnn_p", "sas", 0.07)]
     write(tmp_path, lines)
-    page = zinc_section(tmp_path)
-    assert "**3.00** (2.20 ± 0.03)" in page  # of one run nothing is known of the spread
+    page, found = zinc_section(tmp_path)
+    assert "**3.00** [1] (2.20 ± 0.03)" in page  # of one run nothing is known of the spread
     assert "– (4.10 ± 0.02)" in page
-    assert "hgnn_l against the better of HGNN_H and HGNN_P, same protocol: logp better, qed worse, sas not yet" in page
+    assert "| hgnn_h | **4.00** [1] (2.40 ± 0.02) | **5.00** [1] (4.70 ± 0.00) | **5.00** [2] (7.70 ± 0.06) |" in page
+    # SAS of HGNN_H had fewer epochs, and GGNN and MPNN are not there
+    assert (found.verdict, found.compared, found.of) == (PARTLY, 5, 12)
+    assert "After 300 of 300 epochs, HGNN_L has the smaller error in 4 of 5 comparisons" in page
+    assert "; not against hgnn_h (qed)." in page
     assert "at most 300 epochs of batches of 128, all molecules" in page
     write(tmp_path, [line_of("hgnn_l", "logp", 0.03, lrs=[0.1, 0.2], trial_epochs=2), *lines])
-    assert "learning rate 0.1 or 0.2 (the better on validation in runs of 2 epochs)" in zinc_section(tmp_path)
+    assert "learning rate 0.1 or 0.2 (the better on validation in runs of 2 epochs)" in zinc_section(tmp_path)[0]
     assert len(chosen_zinc(read_zinc(tmp_path))) == 9
 
 

@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
+
+
+def spread_of(values: Sequence[float]) -> float:
+    """Sample standard deviation; 0 of a single value."""
+    return statistics.stdev(values) if len(values) > 1 else 0.0
+
 
 def percent(mean: float, spread: float | None = None) -> str:
     """A fraction as the papers print it."""

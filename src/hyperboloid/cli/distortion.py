@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.errors import check_seed
 
 from .options import Json, RunArgument, check_picture
@@ -63,7 +64,7 @@ def command(
         summary = {
             "run": str(run),
             "distortion_mean": statistics.mean(averages),
-            "distortion_std": statistics.stdev(averages) if len(averages) > 1 else 0.0,
+            "distortion_std": spread_of(averages),
             "runs": runs,
             "seconds": time.perf_counter() - began,
         }

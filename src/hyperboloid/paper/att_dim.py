@@ -7,6 +7,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.analysis.style import COLOURS, dress, new_figure
 from hyperboloid.errors import TrainingError
 from hyperboloid.graphs import load_graph
@@ -18,7 +19,7 @@ from hyperboloid.training.sweep import task_factory
 from .board import Score, noise_between
 from .cell_work import SPLIT
 from .cells import chosen_names
-from .claims import FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Finding
+from .claims import UNKNOWN, Claim, Finding, judged
 from .figure_runs import link_settings, number_of_seeds
 from .figures import Asked, FigureExperiment
 from .results import Line
@@ -55,7 +56,7 @@ def _by_graph(judge: Callable[[dict[int, Score]], bool | None], what: str, lines
     )
     yes = sum(known.values())
     text = f"Test AUC in % by width: {listed}. {what} on {yes} of {len(known)} graphs."
-    return Finding(HOLDS if yes == len(known) else PARTLY if yes else FAILS, len(known), len(GRAPHS), text)
+    return Finding(judged(yes, len(known)), len(known), len(GRAPHS), text)
 
 
 def stable(lines: Sequence[Line]) -> Finding:
@@ -93,7 +94,8 @@ class AttentionWidth(FigureExperiment):
         f"Test AUC of link prediction by LGCN at d = {DIM} against the width of M_att, {WIDTHS[0]} to {WIDTHS[-1]} "
         f"(split {SPLIT}; bars are one standard deviation over initialisations, which are trained as one batch). "
         "Settings are those that the search for Table 4 has chosen, at the nearest dimension that has been measured, "
-        "else the ones that ship; they are the same for all widths. The paper's picture prints no numbers."
+        "else the ones that ship; they are the same for all widths. A difference of less than "
+        f"{100 * SMALL:g} points counts as none here, however certain it is. The paper's picture prints no numbers."
     )
     options = frozenset({"datasets", "seeds", "epochs", "data_dir", "device", "dtype"})
     key = ("dataset", "att_dim")
@@ -151,7 +153,7 @@ class AttentionWidth(FigureExperiment):
             raise TrainingError(f"A run on {wanted['dataset']} at width {wanted['att_dim']} has no finite number.")
         return {
             "test_mean": statistics.mean(tests),
-            "test_std": statistics.stdev(tests) if len(tests) > 1 else 0.0,
+            "test_std": spread_of(tests),
             "tests": tests,
             "val_mean": statistics.mean(trial.outcome.val for trial in trials),
             "epochs": sum(trial.outcome.epochs for trial in trials),

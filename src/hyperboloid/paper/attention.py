@@ -9,13 +9,14 @@ from typing import Any
 
 from hyperboloid.analysis.attention import SameLabel, attention_weights, neighbours, summarize
 from hyperboloid.analysis.attention_picture import draw_neighbourhood, legend
+from hyperboloid.analysis.numbers import percent, spread_of
 from hyperboloid.analysis.style import COLOURS, dress, new_figure
 from hyperboloid.training.experiment import Run
 from hyperboloid.training.settings import default_settings
 
 from .cell_work import SPLIT
 from .cells import chosen_names
-from .claims import FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Finding
+from .claims import UNKNOWN, Claim, Finding, judged
 from .figure_runs import limits, number_of_seeds, trained
 from .figures import Asked, FigureExperiment
 from .results import Line
@@ -24,10 +25,6 @@ from .table import PaperTable
 #: The graph of the paper's picture, and two of the same kind whose features there are.
 GRAPHS = ("disease_nc", "disease_lp", "disease")
 NODE, SEEDS, LAYERS = 3, 5, 2
-
-
-def _verdict(yes: int, of: int) -> str:
-    return HOLDS if yes == of else PARTLY if 2 * yes > of else FAILS
 
 
 def around_the_node(lines: Sequence[Line]) -> Finding:
@@ -51,7 +48,7 @@ def around_the_node(lines: Sequence[Line]) -> Finding:
         f"{means[1]:.1f} %; more in {more} of {len(pairs)} pairs of a run and a layer. With the node itself, as the "
         f"paper counts, its class gets {rest:.1f} %, and is {100 * (1 - len(other) / len(labels)):.1f} % of the nodes."
     )
-    return Finding(_verdict(more, len(pairs)), len(pairs), SEEDS * LAYERS, text)
+    return Finding(judged(more, len(pairs)), len(pairs), SEEDS * LAYERS, text)
 
 
 def across_the_graph(lines: Sequence[Line]) -> Finding:
@@ -69,7 +66,7 @@ def across_the_graph(lines: Sequence[Line]) -> Finding:
         f"Attention on the same class less its share, in points, mean over runs and layers: {listed}. Beyond two "
         f"standard deviations of shuffled labels in {beyond} of {len(found)} layers of a run."
     )
-    return Finding(_verdict(beyond, len(found)), len(found), total, text)
+    return Finding(judged(beyond, len(found)), len(found), total, text)
 
 
 class AttentionOnDisease(FigureExperiment):
@@ -128,7 +125,7 @@ class AttentionOnDisease(FigureExperiment):
         return {
             "dim": wanted["settings"]["dim"],
             "test_mean": statistics.mean(tests),
-            "test_std": statistics.stdev(tests) if len(tests) > 1 else 0.0,
+            "test_std": spread_of(tests),
             "tests": tests,
             "around": around,
             "same_label": [one["same_label"] for one in found],
@@ -160,7 +157,7 @@ class AttentionOnDisease(FigureExperiment):
             {
                 "graph": f"{line['graph']}, layer {k + 1}",
                 "attention": _mean_std([run[k]["attention"] for run in line["same_label"]]),
-                "share": f"{100 * line['same_label'][0][k]['share']:.1f}",
+                "share": percent(statistics.mean(run[k]["share"] for run in line["same_label"])),
                 "control": _mean_std([run[k]["control"] for run in line["same_label"]]),
                 "entropy": f"{statistics.mean(run[k] for run in line['entropy']):.2f}",
                 "itself": _mean_std([run[k] for run in line["self_share"]]),
@@ -200,8 +197,7 @@ def _of_run(run: Run, around: bool) -> dict[str, Any]:
 
 
 def _mean_std(values: Sequence[float]) -> str:
-    spread = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{100 * statistics.mean(values):.1f} ± {100 * spread:.1f}"
+    return percent(statistics.mean(values), spread_of(values))
 
 
 def _shares(axes: Any, lines: Sequence[Line]) -> None:
@@ -212,7 +208,7 @@ def _shares(axes: Any, lines: Sequence[Line]) -> None:
         runs = [[run[k] for run in line["same_label"]] for line in lines]
         means = [100 * statistics.mean(s["attention"] for s in own) for own in runs]
         spread = [100 * statistics.pstdev(s["attention"] for s in own) for own in runs]
-        shares = [100 * own[0]["share"] for own in runs]
+        shares = [100 * statistics.mean(s["share"] for s in own) for own in runs]
         hatch = {"color": COLOURS[k], "hatch": ("", "///")[k % 2], "edgecolor": "white"}
         axes.bar(places, means, 0.9 * wide, yerr=spread, capsize=3, ecolor="0.3", label=f"layer {k + 1}", **hatch)
         ends = [p - 0.45 * wide for p in places], [p + 0.45 * wide for p in places]

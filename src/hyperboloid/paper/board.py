@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from .cell_work import RunProtocol
 from .cells import Cell, all_cells
-from .results import Key, Line, cell_key, key_of
+from .results import Key, Line, cell_key, key_of, same_settings
 
 #: How often the paper has run each of its cells.
 PAPER_RUNS = 10
@@ -75,7 +76,7 @@ def measured_board(lines: Iterable[Line]) -> Board:
 
 
 def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
-    """One line for each cell on a split: the widest search, then the most runs, then the latest."""
+    """One line for each cell on a split: of today's protocol, else of the widest search and most runs; the latest."""
     best: dict[Key, Line] = {}
     for line in lines:
         if line["split"] == split:
@@ -86,4 +87,25 @@ def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
 
 
 def _weight(line: Line) -> tuple[Any, ...]:
-    return line["grid"], line["protocol"].get("search", 1), line["protocol"].get("epochs", 0), line["runs"]
+    made = line["protocol"]
+    if RunProtocol().made(line):
+        return (True,)
+    return False, line["grid"], made.get("search", 1), made.get("epochs", 0), line["runs"]
+
+
+def current_lines(lines: Iterable[Line], chosen: Iterable[Line]) -> list[Line]:
+    """Those that were measured by today's protocol; over several splits, with the settings that are chosen now.
+
+    Args:
+        lines: of any splits.
+        chosen: the lines of the split that settings are chosen on.
+    """
+    by_key = {key_of(line): line for line in chosen}
+    return [line for line in lines if RunProtocol().made(line) and follows(line, by_key.get(key_of(line)))]
+
+
+def follows(line: Line, chosen: Line | None) -> bool:
+    """Whether a line rests on its own search, or else on the one that has chosen its settings."""
+    if "test_by_split" not in line:
+        return True
+    return chosen is not None and same_settings(line["settings"], chosen["settings"])

@@ -14,6 +14,7 @@ from hyperboloid.analysis.numbers import percent
 from hyperboloid.errors import InputError
 from hyperboloid.training.many import Watcher
 
+from .board import follows
 from .cell_work import SPLIT, Bench, OutOfTime, RunProtocol, label
 from .cells import Cell
 from .results import Key, Line, append_line, cell_key, key_of, read_results
@@ -185,8 +186,12 @@ def _jobs(asked: Sequence[Cell], splits: Sequence[int], masks: str | None) -> li
 
 
 def _measured(results: Path, protocol: RunProtocol) -> dict[tuple[Key, int | str], Line]:
-    """Lines of this protocol, by cell and split; where there are several the last one."""
-    return {(key_of(line), line["split"]): line for line in read_results(results) if protocol.made(line)}
+    """Lines of this protocol, by cell and split; where there are several the last one.
+
+    Lines over several splits count if their settings are those that split :data:`SPLIT` has chosen.
+    """
+    made = {(key_of(line), line["split"]): line for line in read_results(results) if protocol.made(line)}
+    return {key: line for key, line in made.items() if follows(line, made.get((key[0], SPLIT)))}
 
 
 def _measure(

@@ -14,6 +14,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.nn.registry import get_model
@@ -225,7 +226,7 @@ class Bench:
             # reached by what is within one printed standard deviation, or better
             "target": round(cell.paper_mean - cell.paper_std, 6) if cell.comparable else None,
             "test_mean": statistics.mean(tests),
-            "test_std": statistics.stdev(tests) if len(tests) > 1 else 0.0,
+            "test_std": spread_of(tests),
             "tests": tests,
             "runs": len(tests),
             "paper_mean": cell.paper_mean,

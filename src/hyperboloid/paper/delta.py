@@ -14,7 +14,7 @@ from hyperboloid.graphs import load_graph
 from hyperboloid.graphs.hyperbolicity import hyperbolicity
 
 from .cells import chosen_names
-from .claims import FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Finding
+from .claims import FAILS, HOLDS, UNKNOWN, Claim, Finding, judged
 from .figures import Asked, FigureExperiment
 from .printed import printed_tables
 from .results import Line
@@ -43,8 +43,7 @@ def reproduced(lines: Sequence[Line]) -> Finding:
         for line in lines
     )
     text = f"δ_avg with its 95 % interval (printed): {listed}. {len(right)} of {len(lines)} agree within rounding."
-    verdict = HOLDS if len(right) == len(lines) else PARTLY if 2 * len(right) > len(lines) else FAILS
-    return Finding(verdict, len(lines), total, text)
+    return Finding(judged(len(right), len(lines)), len(lines), total, text)
 
 
 def worst_needs_more_than_samples(lines: Sequence[Line]) -> Finding:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hyperboloid.analysis.distortion import draw_bands, run_distortion
+from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.analysis.style import COLOURS, dress, new_figure
 from hyperboloid.training.experiment import Experiment
 from hyperboloid.training.settings import Settings, default_settings
@@ -15,7 +16,7 @@ from hyperboloid.training.settings import Settings, default_settings
 from .board import Score, noise_between
 from .cell_work import SPLIT
 from .cells import chosen_names
-from .claims import EUCLIDEAN, FAILS, HOLDS, HYPERBOLIC, PARTLY, UNKNOWN, Claim, Finding
+from .claims import EUCLIDEAN, HYPERBOLIC, UNKNOWN, Claim, Finding, judged
 from .figure_runs import limits, number_of_seeds, searched_settings, trained
 from .figures import Asked, FigureExperiment
 from .results import Line
@@ -51,8 +52,7 @@ def _compare(lines: Sequence[Line], low: Sequence[str], high: Sequence[str], sai
         f"Average distortion with {'; '.join(listed)}. {said} in {len(less)} of {len(pairs)} comparisons, by more than "
         f"the noise in {clear}, and more by more than the noise in {behind}."
     )
-    verdict = HOLDS if len(less) == len(pairs) else PARTLY if 2 * len(less) > len(pairs) else FAILS
-    return Finding(verdict, len(pairs), total, text)
+    return Finding(judged(len(less), len(pairs)), len(pairs), total, text)
 
 
 def lowest(lines: Sequence[Line]) -> Finding:
@@ -196,11 +196,11 @@ def _measured(experiment: Experiment) -> Line:
     tests = [run.summary["test"] for run in experiment.runs]
     return {
         "test_mean": statistics.mean(tests),
-        "test_std": statistics.stdev(tests) if len(tests) > 1 else 0.0,
+        "test_std": spread_of(tests),
         "tests": tests,
         "seconds": experiment.summary["seconds"],
         "distortion_mean": statistics.mean(averages),
-        "distortion_std": statistics.stdev(averages) if len(averages) > 1 else 0.0,
+        "distortion_std": spread_of(averages),
         "distortions": averages,
         "precisions": [one.mean_average_precision for one in found],
         "correlations": [one.correlation for one in found],

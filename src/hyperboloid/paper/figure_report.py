@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .claims import Claim, Finding, verdict
-from .figures import FigureExperiment, draw_lines, get_figure
+from .figures import Asked, FigureExperiment, draw_lines, get_figure, is_current
 from .markdown import MISSING, paper_table
 from .registry import FIGURES
 from .results import Line
@@ -29,11 +29,18 @@ def drawn_sections(results: Path, folder: Path) -> list[Drawn]:
 
 def _drawn(figure: FigureExperiment, results: Path, folder: Path) -> Drawn:
     lines = figure.read(results)
-    findings = [(claim, claim.judge(lines)) for claim in figure.claims]
+    old = _replaced(figure, lines, results)
+    findings = [(claim, claim.judge([line for line in lines if line not in old])) for claim in figure.claims]
     pictures = draw_lines(figure, lines, folder)
     parts = [f"## {figure.title}", figure.about]
     if lines:
         parts += [f"![{figure.title}](figures/{figure.name}.png)", paper_table(figure.table(lines))]
+    if old:
+        listed = ", ".join(" ".join(str(line[name]) for name in figure.key) for line in old)
+        parts.append(
+            "Drawn, but left out of the verdicts until they are measured again, because their settings or their "
+            f"protocol have been replaced since: {listed}."
+        )
     for claim, finding in findings:
         measured = f"Measured ({finding.compared} of {finding.of} comparisons): {finding.text}"
         parts.append(f"**{claim.name}: {verdict(finding)}.** The paper: {claim.said}. {measured}")
@@ -41,3 +48,9 @@ def _drawn(figure: FigureExperiment, results: Path, folder: Path) -> Drawn:
         where = [", ".join(sorted({str(line.get(key, MISSING)) for line in lines})) for key in ("device", "commit")]
         parts.append(f"`hyperboloid paper run {figure.name}`; {where[0]}, code {where[1]}.")
     return Drawn("\n\n".join(part.strip() for part in parts), pictures, findings)
+
+
+def _replaced(figure: FigureExperiment, lines: Sequence[Line], results: Path) -> list[Line]:
+    """Lines that today's command would measure again; which device has measured them does not matter."""
+    wanted = [{name: v for name, v in line.items() if name != "device"} for line in figure.wanted(Asked(results))]
+    return [line for line in lines if not any(is_current(line, one) for one in wanted)]

@@ -8,18 +8,17 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
 from hyperboloid.analysis.style import save_figure
-from hyperboloid.training.settings import Settings
 
 from .claims import Claim
 from .provenance import code_version, device_name, library_versions
 from .registry import FIGURES
-from .results import Line, append_line, read_figure_results
+from .results import Line, append_line, read_figure_results, same_settings
 from .table import PaperTable
 
 #: Options of ``paper run`` that every one of them takes.
@@ -142,12 +141,8 @@ def run_figure(
     Raises:
         InputError: something given is wrong, or a data set cannot be read.
     """
-    there = read_figure_results(asked.results, figure.name, (*figure.key, *figure.needs))
-    missing = [
-        wanted
-        for wanted in figure.wanted(asked)
-        if not any(all(name in line and _same(line[name], value) for name, value in wanted.items()) for line in there)
-    ]
+    there = figure.read(asked.results)
+    missing = [wanted for wanted in figure.wanted(asked) if not any(is_current(line, wanted) for line in there)]
     for number, wanted in enumerate(missing, start=1):
         what = " ".join(str(wanted[name]) for name in figure.key)
         say(f"{number} of {len(missing)}: {what}")
@@ -166,11 +161,17 @@ def run_figure(
     return FigureRun(lines, len(missing), draw_lines(figure, lines, folder))
 
 
+def is_current(line: Line, wanted: Line) -> bool:
+    """Whether a line is what is wanted, measured as it is wanted."""
+    return all(name in line and _same(line[name], value) for name, value in wanted.items())
+
+
 def _same(there: Any, wanted: Any) -> bool:
-    """Whether a value is the one wanted; settings that were not there yet had their defaults."""
-    if isinstance(there, dict) and isinstance(wanted, dict):
-        return asdict(Settings()) | there == asdict(Settings()) | wanted
-    return bool(there == wanted)
+    if not isinstance(there, dict) or not isinstance(wanted, dict):
+        return bool(there == wanted)
+    if wanted and all(isinstance(value, dict) for value in wanted.values()):  # the settings of several models
+        return there.keys() == wanted.keys() and all(_same(there[name], value) for name, value in wanted.items())
+    return same_settings(there, wanted)
 
 
 def draw_lines(figure: FigureExperiment, lines: Sequence[Line], folder: Path) -> list[Path]:

@@ -37,7 +37,7 @@ def mark(measured: Score, printed: Score) -> str:
 
 
 def beside(measured: Score | None, printed: Score, *, comparable: bool, narrow: bool) -> str:
-    """One cell: measured, printed in brackets, difference in points and its mark; † for a narrower search."""
+    """One cell: measured, printed in brackets, difference in points and its mark; † for another protocol."""
     if measured is None:
         return f"{MISSING} ({printed})"
     text = f"**{measured}**{NARROW if narrow else ''} ({printed})"
@@ -73,7 +73,7 @@ def ablation_table(measured: Board, printed: Board, narrow: set[Key]) -> str:
 
 
 def paper_table(found: PaperTable) -> str:
-    """Table 1 or 2, with its remarks."""
+    """A table of the paper, or the numbers of a figure, with its remarks."""
     remarks = "\n".join(f"- {remark}" for remark in found.remarks)
     return f"{table(list(found.columns.values()), found.texts())}\n\n{remarks}"
 

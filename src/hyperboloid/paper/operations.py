@@ -298,12 +298,12 @@ def _remarks(rows: dict[str, dict[str, Tick]]) -> list[str]:
         "The literal activation leaves only if σ(0) ≠ 0 (sigmoid), for the time coordinate of log_0 x is 0: with ReLU "
         f"the violation is {value(literal, 'inside_n_relu')}, against {value(literal, 'inside_n_sigmoid')}.",
         "κGCN: its gyromidpoint is the Lorentz centroid and does minimise the squared Lorentzian distance (excess "
-        f"{value(midpoint, 'agg_lorentz')}); stretched by the row sums of the normalised adjacency, as the layer does, "
-        f"it no longer does ({value(rows['κGCN'], 'agg_lorentz')}).",
+        f"{value(midpoint, 'agg_lorentz')}); stretched by the row sums of the normalised adjacency, as the layer does "
+        f"for nodes (for links it averages), it no longer does ({value(rows['κGCN'], 'agg_lorentz')}).",
         "LGCN minimises the squared Lorentzian distance only: in the squared intrinsic distance its mean exceeds the "
         f"minimum by {value(rows['LGCN'], 'agg_intrinsic')}.",
-        "All inside cells but the literal row's hold by construction: those operations are exp_0(f(log_0 x)) with f on "
-        "the tangent space of the origin; what is measured is rounding.",
+        "All inside cells but those of the literal rows and of HGNN's activation hold by construction: they "
+        "are exp_0(f(log_0 x)) with f on the tangent space of the origin; what is measured is rounding.",
         "HGCN is aggregated at each node (Eq. 9) in the literal row, at the origin, as the published code does, in the "
         "other.",
         "HGNN: its activation acts on coordinates of the ball, not of a tangent space. LeakyReLU, which it uses, keeps "

@@ -19,10 +19,11 @@ def code_version() -> str:
 
     A machine that only has a copy of the files, or a working tree with changes, is named by what the files hold.
     """
-    commit = _git("describe", "--always", "--dirty") if _git("ls-files", "--error-unmatch", "__init__.py") else None
-    if commit is not None and not commit.endswith("-dirty"):
-        return commit
-    return f"{commit} source {_checksum()}" if commit else f"source {_checksum()}"
+    commit = _git("describe", "--always") if _git("ls-files", "--error-unmatch", "__init__.py") else None
+    if commit is None:
+        return f"source {_checksum()}"
+    # of the package alone: results lie in the same repository, and writing one must not rename the code
+    return f"{commit}-dirty source {_checksum()}" if _git("status", "--porcelain", "--", ".") else commit
 
 
 def library_versions(*others: str) -> dict[str, str]:

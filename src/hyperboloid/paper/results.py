@@ -18,10 +18,12 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hyperboloid.errors import InputError
+from hyperboloid.training.settings import Settings
 
 from .cells import CELL_EXPERIMENTS, Cell, all_cells
 
@@ -37,6 +39,11 @@ def key_of(line: Mapping[str, Any]) -> Key:
 def cell_key(cell: Cell) -> Key:
     """The same of a cell."""
     return cell.dataset, cell.task, cell.model, cell.dim
+
+
+def same_settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
+    """Whether the settings of two lines agree; those that a version did not have yet had their defaults."""
+    return asdict(Settings()) | dict(a) == asdict(Settings()) | dict(b)
 
 
 def results_path(folder: Path, experiment: str) -> Path:
@@ -58,6 +65,8 @@ def read_results(folder: Path, experiments: Iterable[str] = CELL_EXPERIMENTS) ->
                 raise InputError(f"{where} belongs to no cell of the paper: {' '.join(map(str, key_of(line)))}.")
             if not isinstance(line.get("grid"), int):
                 raise InputError(f"{where} does not say how large its grid was.")
+            if not isinstance(line.get("parts"), str):
+                raise InputError(f"{where} does not say what its parts are.")
             lines.append(line)
     return lines
 

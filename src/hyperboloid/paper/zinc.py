@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.graphs.load_molecules import load_molecules
 from hyperboloid.graphs.molecules import MoleculeSet
@@ -238,7 +239,7 @@ class _Bench:
             "property": cell.target,
             "target": None if mean is None or std is None else round(mean + std, 6),
             "test_mean": statistics.mean(tests),
-            "test_std": statistics.stdev(tests) if len(tests) > 1 else 0.0,
+            "test_std": spread_of(tests),
             "tests": tests,
             "runs": len(tests),
             "rmse": statistics.mean(run["targets"]["test"][cell.target]["rmse"] for run in runs),
