@@ -17,7 +17,8 @@ from torch.profiler import ProfilerActivity, profile
 from hyperboloid.graphs import load_graph
 from hyperboloid.training.batch import Batch
 from hyperboloid.training.grids import grid
-from hyperboloid.training.many import _by_shape, _masked, capacity
+from hyperboloid.training.many import _by_shape, _masked
+from hyperboloid.training.memory import capacity
 from hyperboloid.training.sweep import task_factory
 
 WARM, TIMED, SHOWN = 6, 10, 20  # epochs before the clock starts, epochs, and kernels

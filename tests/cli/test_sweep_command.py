@@ -61,7 +61,6 @@ def test_a_grid_of_the_user_s_own(cli, tmp_path):
         ('{"lr": [0.1, 0.1]}', "twice"),
         ('{"lr": [-1]}', "lr must"),
         ('{"activation": ["loud"]}', "activation must"),
-        ('{"dim": [8, 16]}', "'dim' is in the grid"),
         ('{"walks": [5]}', "None of the models has a use for the setting 'walks'"),
     ],
 )
@@ -85,6 +84,8 @@ def test_a_wrong_grid_is_one_sentence(cli, tmp_path, content, message):
         (("karate", "--task", "graph"), "no task 'graph'"),
         (("karate", "--dim", "0"), "dim must be at least 1"),
         (("karate", "--seeds", "0"), "seeds must be at least 1"),
+        (("karate", "--set", "task=node"), "no setting 'task'"),
+        (("karate", "--set", "finalists=0"), "no setting 'finalists'"),
     ],
 )
 def test_mistakes_are_one_sentence(cli, tmp_path, words, message):

@@ -8,15 +8,16 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from hyperboloid import InputError
+from hyperboloid import InputError, TrainingError
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.generators import disease
 from hyperboloid.kernels import use_backend
 from hyperboloid.nn.registry import MODELS
-from hyperboloid.training import many
+from hyperboloid.training import many, memory
 from hyperboloid.training.batch import Batch
 from hyperboloid.training.loop import Training, can_be_batched
-from hyperboloid.training.many import capacity, train_many
+from hyperboloid.training.many import train_many
+from hyperboloid.training.memory import batch_is_faster, capacity
 from hyperboloid.training.metrics import roc_auc
 from hyperboloid.training.one_by_one import OneByOne
 from hyperboloid.training.settings import NORMALIZATION, Settings
@@ -234,11 +235,63 @@ def test_no_time_left_means_no_training():
     assert train_many("gcn", lambda _: the_task, RUNS, until=0.0) == []
 
 
-def test_a_large_graph_gets_a_small_batch():
+def test_a_large_graph_gets_a_small_batch(monkeypatch):
+    monkeypatch.setattr(memory, "_free_memory", lambda: 8 * 2**30)
     small, large = load_graph("karate"), disease(num_nodes=20_000, seed=0)
     assert capacity("lgcn", task_of(small, "link"), BASE) == 16
-    wide = dataclasses.replace(BASE, dim=100_000)
-    assert capacity("lgcn", task_of(large, "link"), wide) == 1
+    single = task_of(large, "link", dtype=torch.float32)
+    sizes = [capacity("lgcn", single, dataclasses.replace(BASE, dim=dim)) for dim in (64, 256, 100_000)]
+    assert sizes[0] == 16
+    assert 1 < sizes[1] < 16
+    assert sizes[2] == 1
+    # models that take turns need no more room than one
+    assert capacity("hgcn", single, dataclasses.replace(BASE, dim=256)) == 16
+
+
+def test_free_memory_is_what_the_system_says(monkeypatch):
+    files = {"/proc/meminfo": "MemTotal: 9 kB\nMemAvailable:    3000 kB\nCached: 5 kB\n"}
+    monkeypatch.setattr(memory, "_text", lambda path: files.get(path, ""))
+    assert memory._free_memory() == 3000 * 1024
+    files |= {"/sys/fs/cgroup/memory.max": "max\n", "/sys/fs/cgroup/memory.current": "7\n"}
+    assert memory._free_memory() == 3000 * 1024
+    files["/sys/fs/cgroup/memory.max"] = "1000007\n"
+    assert memory._free_memory() == 1_000_000
+    files.clear()
+    assert memory._free_memory() == 2 * 2**30
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_model_that_diverges_has_failed_whatever_it_was_before(together, monkeypatch):
+    """Alone it is refused; what it scored before it broke must not choose its settings."""
+    monkeypatch.setattr(memory, "CACHED", memory.CACHED if together else 0)
+    wild = dataclasses.replace(BASE, lr=99.0, epochs=200)
+    runs = [(dataclasses.replace(BASE, epochs=200), 0), (wild, 0), (wild, 1), (wild, 2)]
+    the_task = task_of(load_graph("karate"), "link", dtype=torch.float32)
+    broken = []
+    for settings, seed in runs:
+        try:
+            trained = Training("hgcn", the_task, settings, seed)
+            while not trained.done:
+                trained.step()
+        except TrainingError:
+            broken.append((settings, seed))
+    assert 1 <= len(broken) < 4
+    assert (batch_is_faster("hgcn", the_task, BASE)) == together
+    trials = train_many("hgcn", lambda _: the_task, runs, test=True)
+    failed = [(t.outcome.settings, t.outcome.seed) for t in trials if t.outcome.failed]
+    assert failed == broken
+    assert [t.test is None for t in trials] == [run in broken for run in runs]
+    assert all(t.outcome.done and not t.cut for t in trials)
+
+
+def test_kinds_of_models_take_turns():
+    """A search that is cut short has tried some of each."""
+    kinds = [dataclasses.replace(BASE, epochs=3, activation=name) for name in ("relu", "elu")]
+    runs = [(dataclasses.replace(kind, lr=0.001 * (k + 1)), 0) for kind in kinds for k in range(40)]
+    the_task, saved = task_of(load_graph("karate"), "link"), []
+    trials = train_many("gcn", lambda _: the_task, runs, save=lambda some: saved.append(some[0].outcome.settings))
+    assert [s.activation for s in saved] == ["relu", "elu"] * 3
+    assert [(t.outcome.settings, t.outcome.seed) for t in trials] == runs
 
 
 @pytest.mark.parametrize("halving", [False, True])
@@ -247,9 +300,9 @@ def test_together_but_one_by_one_gives_the_same_models(task, halving, monkeypatc
     runs = [(dataclasses.replace(s, epochs=120, patience=40), seed) for s, seed in (*RUNS, (BASE, 4))]
     the_task = task_of(load_graph("karate"), task)
     found = {}
-    for cached in (0, many.CACHED):
-        monkeypatch.setattr(many, "CACHED", cached)
-        assert many.batch_is_faster("gcn", the_task, BASE) == (cached > 0)
+    for cached in (0, memory.CACHED):
+        monkeypatch.setattr(memory, "CACHED", cached)
+        assert batch_is_faster("gcn", the_task, BASE) == (cached > 0)
         found[cached] = train_many("gcn", lambda _: the_task, runs, test=True, halving=halving)
     for ours, theirs in zip(*found.values(), strict=True):
         assert (ours.outcome.epochs, ours.outcome.best_epoch) == (theirs.outcome.epochs, theirs.outcome.best_epoch)

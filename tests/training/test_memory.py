@@ -115,7 +115,7 @@ def test_what_finds_no_room_is_halved_until_it_does(karate, monkeypatch):
     lack_memory(monkeypatch, above=3)
     sizes = sizes_of_batches(monkeypatch)
     cramped = train_many("lgcn", karate, runs, save=saved.extend)
-    assert sizes == [10, 5, 2, 3, 5, 2, 3]
+    assert sizes == [10, 5, 2, 2, 2, 2, 2]
     assert saved == cramped
     assert [(t.outcome.settings, t.outcome.seed) for t in cramped] == runs
     losses = [[t.outcome.val_loss for t in trials] for trials in (cramped, freely)]

@@ -228,6 +228,7 @@ def test_a_journal_without_a_file_keeps_trials_in_memory():
         ({"models": ["gnc"]}, "no model 'gnc'"),
         ({"seeds": 0}, "seeds must be at least 1"),
         ({"tries": 0}, "tries must be at least 1"),
+        ({"finalists": 0}, "finalists must be at least 1"),
         ({"device": "cuda:99"}, "finds"),
         ({"learning": 1}, "no setting 'learning'"),
     ],
@@ -247,6 +248,73 @@ def test_a_short_search_tries_the_corners_of_the_grid(model, task, count):
         assert {(s.dropout, s.weight_decay) for s in found} == corners
         assert {s.drop_connect for s in found} == {0.0}
         assert set(found) <= set(grid(model, task, "cora"))
+
+
+@pytest.mark.parametrize(
+    ("values", "tried"),
+    [
+        ({"dropout": [0, 0.0, 0.5]}, {"gcn": 2, "deepwalk": 1}),  # 0 and 0.0 are one value
+        ({"lr": [0.1, 0.05, 0.025, 0.01, 0.005, 0.001]}, {"gcn": 6, "deepwalk": 6}),
+        ({"dim": [2, 4, 6]}, {"gcn": 3, "deepwalk": 3}),
+        ({"distance": ["intrinsic", "lorentz"]}, {"gcn": 1, "lgcn": 2}),  # what a model cannot do is not tried
+    ],
+)
+def test_a_grid_of_ones_own_is_tried_as_it_is(tmp_path, values, tried):
+    (tmp_path / "grid.json").write_text(json.dumps(values))
+    given = {"epochs": 3} | ({} if "dim" in values else {"dim": 4})
+    found = sweep("karate", models=list(tried), seeds=1, grid=tmp_path / "grid.json", out=tmp_path / "s", **given)
+    assert {v.model: v.tried for v in found.verdicts} == tried
+    assert not found.skipped
+    for setting, own in values.items():
+        searched = [
+            x["settings"][setting] for x in lines(tmp_path / "s") if (x["stage"], x["model"]) == ("search", "gcn")
+        ]
+        assert set(searched) <= set(own)
+
+
+def test_a_setting_that_diverges_is_not_called_short_of_time(tmp_path):
+    (tmp_path / "grid.json").write_text('{"weight_decay": [0.001, 1e39]}')
+    found = sweep("karate", models=["gcn"], seeds=2, dim=3, epochs=5, grid=tmp_path / "grid.json", out=tmp_path / "s")
+    assert (found.verdicts[0].tried, found.verdicts[0].complete) == (1, True)
+    assert "more time" not in found.advice
+
+
+def test_a_batch_that_time_cuts_while_halving_is_tried_again_as_a_whole(tmp_path):
+    """Which of its models go on depends on the others."""
+    common = {"models": ["gcn"], "seeds": 1, "dim": 3, "tries": 16, "patience": 2000}
+    hurried = sweep("karate", **common, budget=3.0, out=tmp_path / "s")
+    assert not hurried.verdicts[0].complete
+    assert not any(one["stage"] == "search" for one in lines(tmp_path / "s"))
+
+
+def test_one_initialisation_tells_no_spread(tmp_path):
+    found = sweep("karate", task="node", models=["gcn", "lgcn"], seeds=1, out=tmp_path / "s", **QUICK)
+    assert "±" not in found.advice
+    assert "a single initialisation does not tell whether that is chance" in found.advice
+
+
+def test_a_finished_sweep_is_resumed_without_training(tmp_path):
+    first = sweep("karate", models=["lgcn"], seeds=2, out=tmp_path / "s", **QUICK)
+    best = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "s" / "best").iterdir()}
+    again = sweep("karate", models=["lgcn"], seeds=2, out=tmp_path / "s", resume=True, budget=0.001, **QUICK)
+    assert [v.tested for v in again.verdicts] == [v.tested for v in first.verdicts]
+    assert {path.name: path.stat().st_mtime_ns for path in (tmp_path / "s" / "best").iterdir()} == best
+
+
+def test_damaged_folders_are_one_sentence(tmp_path):
+    again = {"models": ["mlp"], "seeds": 1, "out": tmp_path / "s", "resume": True, **QUICK}
+    (tmp_path / "s").mkdir()  # killed before anything was written
+    sweep("karate", **again)
+    journal = tmp_path / "s" / "trials.jsonl"
+    journal.write_text("{nonsense\n" + journal.read_text())
+    with pytest.raises(InputError, match=r"trials\.jsonl, line 1 is no trial: delete that line"):
+        sweep("karate", **again)
+    (tmp_path / "s" / "sweep.json").write_text("[")
+    with pytest.raises(InputError, match=r"sweep\.json is damaged"):
+        sweep("karate", **again)
+    (tmp_path / "s" / "sweep.json").unlink()
+    with pytest.raises(InputError, match="holds no sweep"):
+        sweep("karate", **again)
 
 
 def test_a_single_finalist_needs_no_selection(tmp_path):

@@ -36,7 +36,9 @@ def command(
     graph: GraphArgument,
     task: Task = "link",
     models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")] = "lgcn,hgcn,gcn,gat",
-    dim: Annotated[int, typer.Option(help="Width of the embeddings.")] = 16,
+    dim: Annotated[
+        int | None, typer.Option(help="Width of the embeddings.", show_default="16, or those of --grid")
+    ] = None,
     seeds: Annotated[int, typer.Option(help="Fresh initialisations for the test.")] = 5,
     split: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
     tries: Annotated[int | None, typer.Option(help="Settings per model.", show_default="the whole grid")] = None,
@@ -68,9 +70,12 @@ def command(
     seconds = math.inf if budget is None else parse_time(budget)
     out = chosen_folder(out, resume, "sweep", graph, task)
 
+    from hyperboloid.training.settings import check_names
     from hyperboloid.training.sweep import sweep
 
     from .progress import search_display
+
+    check_names(settings)
 
     with search_display(out) as watch:
         found = sweep(
@@ -144,7 +149,7 @@ def show_models(found: Sweep) -> None:
             v.model,
             "hyperbolic" if v.hyperbolic else "Euclidean",
             percent(v.val),
-            percent(v.test_mean, v.test_std),
+            percent(v.test_mean, v.test_spread),
             f"{v.tried}",
             f"{v.epochs}",
             f"{v.seconds:.0f}",

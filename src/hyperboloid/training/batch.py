@@ -8,6 +8,7 @@ of the same settings and seed.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -43,9 +44,9 @@ class Outcome:
         seed: its seed.
         val: best validation metric.
         val_loss: validation loss of that epoch.
-        best_epoch: that epoch; 0 if there was none with finite numbers.
-        epochs: epochs until it was out of patience, or until now.
-        done: whether it was.
+        best_epoch: that epoch; 0 if there was none, or if later numbers were not finite.
+        epochs: epochs until it was out of patience, or until its numbers were not finite, or until now.
+        done: whether one of the first two has happened.
     """
 
     settings: Settings
@@ -58,8 +59,13 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether no epoch had finite numbers, or none was scored."""
+        """Whether its numbers did not stay finite, or no epoch was scored."""
         return self.best_epoch == 0
+
+    @classmethod
+    def broken(cls, settings: Settings, seed: int, epochs: int) -> Outcome:
+        """Of a model whose numbers were not finite at that epoch: what it was before says nothing of its settings."""
+        return cls(settings, seed, -math.inf, math.inf, 0, epochs, True)
 
 
 def shape_of(settings: Settings) -> tuple[Any, ...]:
@@ -108,6 +114,7 @@ class Batch:
             "best": torch.full((count,), -torch.inf, dtype=torch.float64, device=flat.device),
             "best_loss": torch.full((count,), torch.inf, dtype=flat.dtype, device=flat.device),
             "best_epoch": torch.zeros(count, dtype=torch.int32, device=flat.device),
+            "broken_at": torch.zeros(count, dtype=torch.int32, device=flat.device),
             "mean": torch.zeros_like(flat),
             "square": torch.zeros_like(flat),
         }
@@ -166,21 +173,26 @@ class Batch:
         logits = self._forward(self._state, self.task.part("val"), training=False)
         records = {name: self._per_model[name] for name in ("best", "best_loss", "best_epoch")}
         settings = self.runs[0][0]  # of all, in what follows
+        losses, broken_at = self.task.losses(logits, "val"), self._per_model["broken_at"]
         better = judge_(
-            self.task.metrics(logits, "val"), self.task.losses(logits, "val"), **records,
+            self.task.metrics(logits, "val"), losses, **records,
             epoch=self._epoch, epochs=settings.epochs, patience=settings.patience,
         )  # fmt: skip
+        broken_at.add_(self._epoch * ((broken_at == 0) & ~losses.isfinite()))
         kept = self._best_state.flat
         torch.where(better.unsqueeze(1), self._state.flat, kept, out=kept)
 
     @property
     def outcomes(self) -> list[Outcome]:
         """How each model has done so far."""
-        columns = (self._per_model[n].tolist() for n in ("best", "best_loss", "best_epoch"))
+        columns = (self._per_model[n].tolist() for n in ("best", "best_loss", "best_epoch", "broken_at"))
         out = []
-        for (settings, seed), val, loss, best_epoch in zip(self.runs, *columns, strict=True):
+        for (settings, seed), val, loss, best_epoch, broken_at in zip(self.runs, *columns, strict=True):
             last = settings.last_epoch(best_epoch)
-            out.append(Outcome(settings, seed, val, loss, best_epoch, min(self.epoch, last), self.epoch >= last))
+            if 0 < broken_at <= last:  # alone, a model stops when it is out of patience, and does not see what comes
+                out.append(Outcome.broken(settings, seed, broken_at))
+            else:
+                out.append(Outcome(settings, seed, val, loss, best_epoch, min(self.epoch, last), self.epoch >= last))
         return out
 
     @torch.no_grad()

@@ -106,7 +106,8 @@ def grid(
     if choices is not None:
         combinations = [dict(zip(choices, values, strict=True)) for values in itertools.product(*choices.values())]
         random.Random(0).shuffle(combinations)
-        return [default_settings(model, task, dataset, **(given | point)) for point in combinations[:tries]]
+        made = dict.fromkeys(default_settings(model, task, dataset, **(given | point)) for point in combinations)
+        return list(made)[:tries]  # once each: 0 and 0.0 are the same
     if is_shallow(model):
         factors = (1.0,) if "lr" in given else SHALLOW_FACTORS[:tries]
         return [dataclasses.replace(base, lr=base.lr * factor) for factor in factors]

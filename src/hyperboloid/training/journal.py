@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hyperboloid.errors import InputError
+
 from .batch import Outcome
 from .many import Trial
 from .settings import Settings
@@ -32,11 +34,14 @@ class Journal:
         whole = content[: content.rfind(b"\n") + 1]
         if whole != content:  # a kill amid a line: what is written next must not be glued to it
             path.write_bytes(whole)
-        for line in whole.decode().splitlines():
-            entry = json.loads(line)
-            stage, model, settings, seed = json.loads(entry.pop("key"))
-            # settings that were not there yet had their defaults
-            self._known[_key(stage, model, Settings(**settings), seed)] = entry
+        for number, line in enumerate(whole.decode(errors="replace").splitlines(), start=1):
+            try:
+                entry = json.loads(line)
+                stage, model, settings, seed = json.loads(entry.pop("key"))
+                # settings that were not there yet had their defaults
+                self._known[_key(stage, model, Settings(**settings), seed)] = entry
+            except (ValueError, TypeError, KeyError, AttributeError, InputError) as error:
+                raise InputError(f"{path}, line {number} is no trial: delete that line to have it again.") from error
 
     def missing(self, stage: str, model: str, runs: Sequence[Run]) -> list[Run]:
         """Those runs that have no line yet."""

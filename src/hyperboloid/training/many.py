@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import gc
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -15,13 +14,12 @@ import torch
 from torch import Tensor
 
 from hyperboloid.errors import TrainingError
-from hyperboloid.nn import LGCN
-from hyperboloid.nn.registry import get_model
 from hyperboloid.nn.settings import PER_MODEL
 
 from .batch import Batch, Outcome, shape_of
 from .interrupt import held_interrupt
 from .loop import can_be_batched, start_training
+from .memory import batch_is_faster, capacity
 from .one_by_one import OneByOne
 from .settings import Settings
 from .tasks import Task
@@ -31,11 +29,6 @@ LOOK_EVERY = 25
 #: With halving, the better half of a batch goes on at each of these epochs, and whatever is still getting better, which
 #: had its best score in the last tenth of them: models with much dropout are slow, and may be the best in the end.
 RUNGS, RISING = (50, 100, 200, 400), 0.9
-#: On a CPU a larger batch gains nothing, and on a GPU one that fills the memory leaves no room for other programs.
-MOST_ON_CPU, SHARE_OF_MEMORY = 16, 0.7
-#: On a CPU models that write vectors for edges and pairs, more bytes of them than this, are faster one by one: measured
-#: for GCN on Cora, 16 models at d = 16 (1.7 MB) are 1.4 times as fast in a batch, at d = 32 0.8 times.
-CACHED = 2 * 2**20
 
 
 @dataclass(frozen=True)
@@ -99,34 +92,36 @@ def train_many(
             return time.monotonic() >= until
 
         how = _How(test, halving, late, save)
-        for group in _by_shape(runs):
-            task = task_for(runs[group[0]][0])
-            if not can_be_batched(model, runs[group[0]][0]):
-                size, train = 1, _train_alone
+        # kinds of models take turns, so that a search that is cut short has tried some of each
+        turns: deque[tuple[list[int], int | None]] = deque((group, None) for group in _by_shape(runs))
+        while turns and not late():
+            group, size = turns.popleft()
+            first = runs[group[0]][0]
+            task, alone = task_for(first), not can_be_batched(model, first)
+            if size is None:
+                most = max((runs[i][0] for i in group), key=_masked)
+                size = 1 if alone else capacity(model, task, most)
+            chunk, rest = group[:size], group[size:]
+            tell = None if watch is None else _told(watch, len(found), len(runs))
+            if tell is not None:
+                tell(len(chunk), 0, 0.0)
+            try:
+                trials = (_train_alone if alone else _train_batch)(model, task, [runs[i] for i in chunk], how, tell)
+            except torch.OutOfMemoryError as error:  # others may have taken what was free
+                if len(chunk) == 1:
+                    raise TrainingError(
+                        "The GPU has no room for even one model: use a smaller --dim or --device cpu, or wait "
+                        "until it is free."
+                    ) from error
+                turns.appendleft((group, len(chunk) // 2))
             else:
-                size, train = capacity(model, task, max((runs[i][0] for i in group), key=_masked)), _train_batch
-            waiting = deque(group[k : k + size] for k in range(0, len(group), size))
-            while waiting and not late():
-                chunk = waiting.popleft()
-                tell = None if watch is None else _told(watch, len(found), len(runs))
-                if tell is not None:
-                    tell(len(chunk), 0, 0.0)
-                try:
-                    trials = train(model, task, [runs[i] for i in chunk], how, tell)
-                except torch.OutOfMemoryError as error:  # others may have taken what was free
-                    if len(chunk) == 1:
-                        raise TrainingError(
-                            "The GPU has no room for even one model: use a smaller --dim or --device cpu, or wait "
-                            "until it is free."
-                        ) from error
-                    middle = len(chunk) // 2
-                    waiting.extendleft([chunk[middle:], chunk[:middle]])
-                else:
-                    found |= dict(zip(chunk, trials, strict=True))
-                    continue
-                # the error is gone only now, and what it kept alive goes with it
-                gc.collect()
-                torch.cuda.empty_cache()
+                found |= dict(zip(chunk, trials, strict=True))
+                if rest:
+                    turns.append((rest, size))
+                continue
+            # the error is gone only now, and what it kept alive goes with it
+            gc.collect()
+            torch.cuda.empty_cache()
         late()  # an interrupt that came during the last epoch
     return [found[i] for i in sorted(found)]
 
@@ -190,8 +185,8 @@ def _train_batch(
     model: str, task: Task, runs: Sequence[tuple[Settings, int]], how: _How, tell: Tell | None
 ) -> list[Trial]:
     """Train some models together; those out of patience leave on the way."""
-    kind = Batch if batch_is_faster(model, task, runs[0][0]) else OneByOne
-    batch: Batch | OneByOne = kind(model, task, runs)
+    together = batch_is_faster(model, task, runs[0][0])
+    batch = Batch(model, task, runs) if together else OneByOne(model, task, runs, how.late)
     place = list(range(len(runs)))  # of each model of the batch among the runs
     found: dict[int, Trial] = {}
 
@@ -236,6 +231,8 @@ def _train_batch(
         elif done and pace.pays(len(done) / len(place), runs[0][0].patience):
             leave(done)
     trials = [found[i] for i in range(len(runs))]
+    if how.halving and any(trial.cut for trial in trials):  # which of the others go on would be another matter then
+        trials = [dataclasses.replace(trial, cut=True) for trial in trials]
     if how.save is not None and how.halving:
         how.save(trials)
     return trials
@@ -252,14 +249,14 @@ def _train_alone(
             training.step()
             if tell is not None:
                 tell(1, training.epoch, training.best.metric)
-    except TrainingError:  # a number that is not finite: what was best before counts, as in a batch
-        pass
-    best = training.best
-    outcome = Outcome(
-        settings, seed, best.metric, -best.negative_loss, training.best_epoch, training.epoch, training.done
-    )
-    trial = Trial(outcome, cut=not training.done and how.late())
-    if how.test and training.best_state:
+        best = training.best
+        outcome = Outcome(
+            settings, seed, best.metric, -best.negative_loss, training.best_epoch, training.epoch, training.done
+        )
+    except TrainingError:  # a number that is not finite
+        outcome = Outcome.broken(settings, seed, training.epoch)
+    trial = Trial(outcome, cut=not outcome.done)
+    if how.test and not outcome.failed:
         training.encoder.load_state_dict(training.best_state)
         trial = dataclasses.replace(trial, test=training.score("test").metric, state=training.best_state)
     if how.save is not None:
@@ -270,45 +267,3 @@ def _train_alone(
 def _masked(settings: Settings) -> int:
     """How many kinds of random masks a model needs."""
     return sum(getattr(settings, name) > 0 for name in PER_MODEL)
-
-
-def _free_memory() -> int:
-    """Bytes, where the system tells; else what any computer has."""
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 2 * 2**30
-
-
-def _bytes_by_edge(task: Task, settings: Settings) -> int:
-    """Size of vectors for every pair that is decoded and for every neighbour."""
-    vectors = task.examples(0, 1).numel() + task.edge_index.size(1)
-    return vectors * settings.dim * task.dtype.itemsize
-
-
-def batch_is_faster(model: str, task: Task, settings: Settings) -> bool:
-    """Whether many models are trained sooner as one program; always on a GPU, and where they write no such vectors."""
-    line = get_model(model)
-    fused = issubclass(line.load(), LGCN) and line.settle(settings).mean in (None, "centroid")
-    on_gpu, single = task.device.type == "cuda", task.dtype == torch.float32
-    return on_gpu or (fused and single) or _bytes_by_edge(task, settings) <= CACHED
-
-
-def capacity(model: str, task: Task, settings: Settings) -> int:
-    """How many models one batch should have."""
-    if task.device.type != "cuda":
-        # some forty vectors for every pair that is decoded and for every neighbour, by measuring the largest models
-        needed = 40 * _bytes_by_edge(task, settings)
-        return int(max(1, min(MOST_ON_CPU, SHARE_OF_MEMORY * _free_memory() // needed)))
-    torch.cuda.empty_cache()
-    before = torch.cuda.memory_allocated(task.device)
-    torch.cuda.reset_peak_memory_stats(task.device)
-    probe = Batch(model, task, [(settings, 0), (settings, 1)])
-    try:
-        probe.step()
-    except torch.OutOfMemoryError:
-        return 1
-    needed = (torch.cuda.max_memory_allocated(task.device) - before) // 2
-    del probe
-    torch.cuda.empty_cache()
-    return int(max(1, SHARE_OF_MEMORY * torch.cuda.mem_get_info(task.device)[0] // needed))

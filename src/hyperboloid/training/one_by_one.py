@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torch import Tensor
 
@@ -16,10 +16,18 @@ from .tasks import Part, Task
 
 
 class OneByOne:
-    """What :class:`Batch` is, of models that take an epoch one after the other; see there."""
+    """What :class:`Batch` is, of models that take an epoch one after the other; see there.
 
-    def __init__(self, model: str, task: Task, runs: Sequence[tuple[Settings, int]]) -> None:
+    Args:
+        model, task, runs: as there.
+        late: whether time is up; then the models whose turn has not come do without it.
+    """
+
+    def __init__(
+        self, model: str, task: Task, runs: Sequence[tuple[Settings, int]], late: Callable[[], bool] = lambda: False
+    ) -> None:
         self.runs = list(runs)
+        self._late = late
         self.epoch = 0
         self._trainings = [Training(model, task, settings, seed) for settings, seed in runs]
         self._broken: set[Training] = set()
@@ -31,7 +39,7 @@ class OneByOne:
         """Train every model that is not done for one epoch; one whose numbers are not finite stays where it is."""
         self.epoch += 1
         for training in self._trainings:
-            if not training.done and training not in self._broken:
+            if not training.done and training not in self._broken and not self._late():
                 try:
                     training.step()
                 except TrainingError:
@@ -41,9 +49,9 @@ class OneByOne:
     def outcomes(self) -> list[Outcome]:
         """How each model has done so far."""
         return [
-            Outcome(
-                settings, seed, t.best.metric, -t.best.negative_loss, t.best_epoch, t.epoch, t.done or t in self._broken
-            )
+            Outcome.broken(settings, seed, t.epoch)
+            if t in self._broken
+            else Outcome(settings, seed, t.best.metric, -t.best.negative_loss, t.best_epoch, t.epoch, t.done)
             for (settings, seed), t in zip(self.runs, self._trainings, strict=True)
         ]
 

@@ -26,8 +26,8 @@ from .tasks import Task
 
 #: Settings that survive the search, and initialisations that each of them is judged by.
 FINALISTS, JUDGED_BY = 8, 3
-#: Models that cannot be batched are tried this often at most, with their default settings and some of the grid: they
-#: take their time one by one.
+#: Models that cannot be batched are tried this often at most, with their default settings and some of the paper's grid:
+#: they take their time one by one.
 TRIES_ALONE = 4
 #: Seeds of the search, the selection and the test must not meet.
 SEARCH_SEED, SELECTION_SEED = 1_000_000, 2_000_000
@@ -83,6 +83,11 @@ class Verdict:
     def test_std(self) -> float:
         """Sample standard deviation over them; 0 for a single one."""
         return statistics.stdev(self.tested) if len(self.tested) > 1 else 0.0
+
+    @property
+    def test_spread(self) -> float | None:
+        """The same; None for a single one, of which nothing is known."""
+        return self.test_std if len(self.tested) > 1 else None
 
     @property
     def hyperbolic(self) -> bool:
@@ -144,7 +149,11 @@ def sweep_model(
     began = time.monotonic()
     journal = journal or Journal(None)
 
+    complete = True
+
     def stage(name: str, runs: list[tuple[Settings, int]], share: float, **options: Any) -> list[Trial]:
+        """The trials of a stage that have not failed."""
+        nonlocal complete
         missing = journal.missing(name, model, runs)
         trained = train_many(
             model,
@@ -155,6 +164,7 @@ def sweep_model(
             save=lambda trials: journal.add(name, model, trials),
             **options,
         )
+        complete &= len(trained) == len(missing) and not any(t.cut for t in trained)
         fresh = {(t.outcome.settings, t.outcome.seed): t for t in trained}  # with their parameters
         known = (fresh.get((t.outcome.settings, t.outcome.seed), t) for t in journal.read(name, model, runs))
         return [t for t in known if not t.outcome.failed]
@@ -172,7 +182,6 @@ def sweep_model(
     if not tested:
         raise InputError(f"There was no time to test {model}.")
     everything = [*searched, *judged, *tested]
-    whole = len(searched) == len(settings) and len(judged) == len(again) and len(tested) == seeds
     return Verdict(
         model,
         chosen,
@@ -181,14 +190,14 @@ def sweep_model(
         len(searched),
         sum(t.outcome.epochs for t in everything),
         time.monotonic() - began,
-        whole and all(t.outcome.done for t in (*judged, *tested)),
+        complete,
     )
 
 
 def to_try(model: str, task: str, dataset: str, tries: int | None = None, **options: Any) -> list[Settings]:
-    """The :func:`grid`, or for models that cannot be batched the default settings and a few of it."""
+    """The :func:`grid`; of the paper's, models that cannot be batched try the default settings and a few."""
     settings = grid(model, task, dataset, tries, **options)
-    if can_be_batched(model, settings[0]):
+    if options.get("choices") is not None or can_be_batched(model, settings[0]):
         return settings
     given = {name: value for name, value in options.items() if name not in ("short", "choices")}
     return list(dict.fromkeys([default_settings(model, task, dataset, **given), *settings]))[:TRIES_ALONE]

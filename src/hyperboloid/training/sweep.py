@@ -17,8 +17,8 @@ from hyperboloid.graphs.store import graph_to_bytes
 from hyperboloid.nn.registry import check_task, get_model
 
 from .checkpoint import write_atomically, write_json
-from .config import Config, check_device
-from .grids import read_choices
+from .config import Config, check_device, read_config
+from .grids import Choices, read_choices
 from .journal import Journal
 from .loop import start_training
 from .many import Watcher, train_many
@@ -26,6 +26,9 @@ from .runner import finish_run
 from .selection import FINALISTS, Verdict, sweep_model
 from .settings import Settings, check_names, default_settings, taken_settings
 from .tasks import Score, Task, get_task
+
+#: Width of the embeddings, where nothing says it.
+DIM = 16
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,12 @@ class Sweep:
         rival = rivals[0]
         ours, theirs = ("hyperbolic", "Euclidean") if best.hyperbolic else ("Euclidean", "hyperbolic")
         gap, noise = best.test_mean - rival.test_mean, (best.test_std**2 + rival.test_std**2) ** 0.5
-        weight = "more than" if abs(gap) > noise else "within"
+        weight = f"{'more than' if abs(gap) > noise else 'within'} the spread of the initialisations"
+        if min(len(best.tested), len(rival.tested)) < 2:
+            weight = "but a single initialisation does not tell whether that is chance"
         return (
             f"{text} The best {theirs} model is {rival.model} with {_percent(rival)}: {ours} space makes "
-            f"{100 * gap:+.1f} points here, {weight} the spread of the initialisations."
+            f"{100 * gap:+.1f} points here, {weight}."
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -85,7 +90,8 @@ class Sweep:
 
 
 def _percent(verdict: Verdict) -> str:
-    return f"{100 * verdict.test_mean:.1f} ± {100 * verdict.test_std:.1f} %"
+    spread = "" if verdict.test_spread is None else f" ± {100 * verdict.test_spread:.1f}"
+    return f"{100 * verdict.test_mean:.1f}{spread} %"
 
 
 def sweep(
@@ -93,7 +99,7 @@ def sweep(
     *,
     task: str = "link",
     models: Sequence[str] = ("lgcn", "hgcn", "gcn", "gat"),
-    dim: int = 16,
+    dim: int | None = None,
     seeds: int = 5,
     split: int = 0,
     tries: int | None = None,
@@ -119,7 +125,7 @@ def sweep(
         dataset: name of a data set, path of a graph file, or a graph object, as for :func:`fit`.
         task: ``link`` or ``node``.
         models: names of the models.
-        dim: width of the embeddings.
+        dim: width of the embeddings; None for 16, or for the widths that the grid has.
         seeds: fresh initialisations for the test.
         split: seed of the split.
         tries: settings to try for each model; None for the whole grid.
@@ -139,7 +145,7 @@ def sweep(
     began = time.monotonic()
     check_names(settings)
     check_device(device)
-    for name, number in (("seeds", seeds), ("tries", 1 if tries is None else tries)):
+    for name, number in (("seeds", seeds), ("tries", 1 if tries is None else tries), ("finalists", finalists)):
         if number < 1:
             raise InputError(f"{name} must be at least 1, not {number}.")
     if not models or len(set(models)) < len(models):
@@ -148,11 +154,15 @@ def sweep(
     for model in models:
         check_task(model, task)
     choices = None if grid is None else read_choices(grid)
-    for setting in (choices or {}).keys() & {"dim", *settings}:
+    if dim is not None:
+        settings["dim"] = dim
+    elif "dim" not in (choices or {}):
+        settings["dim"] = DIM
+    for setting in (choices or {}).keys() & settings.keys():
         raise InputError(f"'{setting}' is in the grid {grid} and was given besides: leave one of them out.")
     graph = load_graph(dataset, data_dir=data_dir, features=features, labels=labels, weight=weight)
     name = str(dataset) if isinstance(dataset, (str, Path)) else graph.name
-    given = {model: {"dim": dim} | _that_fit(settings, model) for model in models}
+    given = {model: _that_fit(settings, model) for model in models}
     for setting in (*settings, *(choices or {})):
         if not any(setting in taken_settings(model) for model in models):
             raise InputError(f"None of the models has a use for the setting '{setting}'.")
@@ -176,7 +186,7 @@ def sweep(
         options: dict[str, Any] = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal}
         options |= {"finalists": finalists, "short": short, **given[model]}
         if choices is not None:
-            options["choices"] = {name: v for name, v in choices.items() if name in taken_settings(model)}
+            options["choices"] = _choices_that_fit(choices, model)
         try:
             verdicts.append(sweep_model(model, graph, task, task_for, budget=share, watch=watchers, **options))
         except InputError as error:  # a model that has no place for this graph, or no time
@@ -199,6 +209,14 @@ def _that_fit(settings: dict[str, Any], model: str) -> dict[str, Any]:
     return fit
 
 
+def _choices_that_fit(choices: Choices, model: str) -> dict[str, list[Any]]:
+    """Those values that a model has a use for."""
+    distances = get_model(model).load().distances
+    fit = {name: list(values) for name, values in choices.items() if name in taken_settings(model)}
+    fit["distance"] = [value for value in fit.get("distance", ()) if value in distances]
+    return {name: values for name, values in fit.items() if values}
+
+
 def task_factory(graph: Graph, task: str, split: int, dtype: Any, device: str) -> Callable[[Settings], Task]:
     """The task for given settings; those that agree in what a task depends on share one."""
     made: dict[tuple[Any, ...], Task] = {}
@@ -217,18 +235,21 @@ def _open_folder(folder: Path, resume: bool, what: dict[str, Any]) -> Path:
     path = folder / "sweep.json"
     if folder.exists() and not resume:
         raise InputError(f"{folder} exists already: choose another --out, or go on with it by --resume.")
-    if folder.exists():
-        if not path.is_file():
-            raise InputError(f"{folder} holds no sweep; choose another --out.")
-        there = json.loads(path.read_text(encoding="utf-8"))
+    if path.is_file():
+        try:
+            there = dict(json.loads(path.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
+            raise InputError(f"{path} is damaged: choose another --out.") from error
         for key, value in what.items():
             if there.get(key) != value:
                 raise InputError(
                     f"{folder} holds another sweep: its {key} is {there.get(key)}, not {value}; choose another --out."
                 )
         return folder
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):  # an empty one is a sweep killed at once
+        raise InputError(f"{folder} holds no sweep; choose another --out.")
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
     write_json(path, what)
@@ -239,12 +260,15 @@ def _keep_best(found: Sweep, config: Config, graph: Graph, task_for: Callable[[S
     """Write the best model of all as a run folder, for `predict`, `evaluate` and `plot`."""
     trial = found.verdicts[0].best
     settings, seed = trial.outcome.settings, trial.outcome.seed
+    folder = found.folder / "best"
+    one = dataclasses.replace(config, settings=settings).only(config.splits[0], seed)
+    if (folder / "summary.json").exists() and read_config(folder).to_json() == one.to_json():
+        return
     if trial.state is None:  # it was trained before the sweep was resumed: the same again
         (trial,) = train_many(config.model, task_for, [(settings, seed)], test=True)
     assert trial.state is not None
-    folder = found.folder / "best"
     folder.mkdir(exist_ok=True)
-    one = dataclasses.replace(config, settings=settings).only(config.splits[0], seed)
+    (folder / "summary.json").unlink(missing_ok=True)  # it is there when all else is
     write_json(folder / "config.json", one.to_json())
     write_atomically(folder / "graph.safetensors", graph_to_bytes(graph))
     training = start_training(config.model, task_for(settings), settings, seed)
