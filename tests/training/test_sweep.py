@@ -9,6 +9,7 @@ import torch
 
 from hyperboloid import InputError
 from hyperboloid.graphs import load_graph
+from hyperboloid.training import selection
 from hyperboloid.training.batch import Outcome
 from hyperboloid.training.experiment import load
 from hyperboloid.training.grids import grid
@@ -177,6 +178,14 @@ def test_the_budget_is_kept_and_the_best_so_far_is_given():
     assert time.monotonic() - began < 8
     assert not verdict.complete
     assert verdict.tested
+
+
+def test_where_the_search_has_used_up_the_budget_one_model_is_tested(monkeypatch):
+    monkeypatch.setattr(selection, "SEARCH_SHARE", 1.0)
+    graph = load_graph("karate")
+    task_for = task_factory(graph, "link", 0, torch.float32, "cpu")
+    verdict = sweep_model("gcn", graph, "link", task_for, seeds=3, budget=2.0, dim=3)
+    assert (len(verdict.tested), verdict.complete) == (1, False)
 
 
 def test_what_time_cut_short_is_trained_again_when_a_sweep_is_resumed(tmp_path):

@@ -7,6 +7,7 @@ initialisations, whose mean validation score chooses one; then fresh initialisat
 from __future__ import annotations
 
 import dataclasses
+import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -33,6 +34,8 @@ TRIES_ALONE = 4
 SEARCH_SEED, SELECTION_SEED = 1_000_000, 2_000_000
 #: How far into a model's share of a time budget its search and its selection may go.
 SEARCH_SHARE, SELECTION_SHARE = 0.6, 0.8
+#: What may be added to a budget so that there is something to show for it.
+GRACE = 0.1
 
 
 @dataclass(frozen=True)
@@ -179,6 +182,8 @@ def sweep_model(
     judged = stage("selection", again, SELECTION_SHARE) if again else []
     chosen = _choose(best, judged)
     tested = stage("test", [(chosen, k) for k in range(seeds)], 1.0, test=True)
+    if not tested and budget < math.inf:  # an epoch of a whole batch was longer than what was left: some of one model
+        tested = stage("test", [(chosen, 0)], (time.monotonic() - began) / budget + GRACE, test=True)
     if not tested:
         raise InputError(f"There was no time to test {model}.")
     everything = [*searched, *judged, *tested]
