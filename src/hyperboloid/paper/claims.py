@@ -9,7 +9,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .board import Board, Score, noise_between
 from .cells import ABLATION_DATASETS, ABLATION_DIM, DATASETS, DIMS, MODELS
@@ -69,6 +69,12 @@ class Claim(Generic[Evidence]):
 def verdict(finding: Finding) -> str:
     """The finding's verdict, or that it rests on too little."""
     return finding.verdict if finding.enough else UNKNOWN
+
+
+def told(claim: Claim[Any], finding: Finding) -> str:
+    """Claim, verdict and numbers as one paragraph."""
+    measured = f"Measured ({finding.compared} of {finding.of} comparisons): {finding.text}"
+    return f"**{claim.name}: {verdict(finding)}.** The paper: {claim.said}. {measured}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .claims import Claim, Finding, verdict
+from .claims import Claim, Finding, told
 from .figures import Asked, FigureExperiment, draw_lines, get_figure, is_current
 from .markdown import MISSING, paper_table
 from .registry import FIGURES
@@ -41,9 +41,7 @@ def _drawn(figure: FigureExperiment, results: Path, folder: Path) -> Drawn:
             "Drawn, but left out of the verdicts until they are measured again, because their settings or their "
             f"protocol have been replaced since: {listed}."
         )
-    for claim, finding in findings:
-        measured = f"Measured ({finding.compared} of {finding.of} comparisons): {finding.text}"
-        parts.append(f"**{claim.name}: {verdict(finding)}.** The paper: {claim.said}. {measured}")
+    parts += [told(claim, finding) for claim, finding in findings]
     if lines:
         where = [", ".join(sorted({str(line.get(key, MISSING)) for line in lines})) for key in ("device", "commit")]
         parts.append(f"`hyperboloid paper run {figure.name}`; {where[0]}, code {where[1]}.")

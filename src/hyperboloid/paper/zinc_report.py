@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hyperboloid.graphs.zinc import TARGETS
 
-from .claims import UNKNOWN, Claim, Finding, judged, verdict
+from .claims import UNKNOWN, Claim, Finding, judged, told
 from .markdown import MISSING, table
 from .results import Line
 from .zinc import MODELS, ZincCell, ZincProtocol, read_zinc
@@ -48,8 +48,7 @@ def zinc_section(results: Path) -> tuple[str, Finding]:
         "the size of the first embedding and of the centroids, see `nn/hgnn.py`.",
         table(["model", *TARGETS], rows),
         "\n".join(f"- [{number}] {words}" for number, words in enumerate(made, start=1)),
-        f"**{CLAIM.name}: {verdict(finding)}.** The paper: {CLAIM.said}. Measured ({finding.compared} of {finding.of} "
-        f"comparisons): {finding.text}",
+        told(CLAIM, finding),
     ]
     return "\n\n".join(parts), finding
 

@@ -75,9 +75,9 @@ def _fused(model: str, task: Task, settings: Settings) -> bool:
 
 def batch_is_faster(model: str, task: Task, settings: Settings) -> bool:
     """Whether many models are trained sooner as one program; always on a GPU, and where they write no such vectors."""
-    on_gpu = task.device.type == "cuda"
-    written = _edges(task) * settings.dim * task.dtype.itemsize
-    return on_gpu or _fused(model, task, settings) or written <= CACHED
+    if task.device.type == "cuda" or _fused(model, task, settings):
+        return True
+    return _edges(task) * settings.dim * task.dtype.itemsize <= CACHED
 
 
 def capacity(model: str, task: Task, settings: Settings) -> int:
