@@ -50,6 +50,8 @@ def test_out_of_time_the_rest_is_left(cli, tmp_path):
         ("ablation --dims 8", "There is no dimension '8' in 'ablation'; choose among: 64."),
         ("link --budget soon", "--budget must be a time like 90s, 10m or 2h, not 'soon'."),
         ("link --tries 0", "tries must be at least 1, not 0."),
+        ("link --workers 0", "There must be at least 1 worker, not 0."),
+        ("delta --workers 2", "--workers means nothing for 'delta'; it belongs to: link, node, ablation."),
         ("link --dtype half", "dtype must be one of float32, float64, not 'half'."),
         ("link --masks authors", "Only the nodes of amazon come with the authors' masks"),
         ("link --seed 1", "--seed means nothing for 'link'; it belongs to: operations, centroids"),

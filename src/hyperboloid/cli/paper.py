@@ -26,7 +26,7 @@ ZINC = "Table 7 (zinc)"
 ON = "the same command goes on where it stopped"
 #: Options of the experiments that are made of cells, and of those on molecules.
 COMMON = {"dims", "models", "seeds", "epochs", "budget", "data_dir", "device", "dtype", "results", "work", "commit"}
-CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks"}
+CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks", "workers"}
 ZINC_OPTIONS = {*COMMON, "properties", "lrs", "trial_epochs", "batch_size", "molecules"}
 
 
@@ -92,6 +92,7 @@ def run(
         Path | None, _cells_option(help="Where the named data sets lie (default: $HYPERBOLOID_DATA, then the cache).")
     ] = None,
     device: Annotated[str, _cells_option(help="cpu or cuda.")] = "cpu",
+    workers: Annotated[int, _cells_option(help="Processes that measure cells of Tables 4 to 6 at the same time.")] = 1,
     dtype: Annotated[str, _cells_option(help="float32 or float64.")] = "float32",
     results: Annotated[Path, _cells_option(help="Folder that a line for each cell is added to.")] = Path("results"),
     figures: Annotated[Path, _cells_option(help="Folder for the picture of a figure.")] = Path("docs/figures"),
@@ -168,6 +169,7 @@ def run(
             data_dir=data_dir,
             device=device,
             code=commit,
+            workers=workers,
         )
     show(session.table(name))
     if as_json:

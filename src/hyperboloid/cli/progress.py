@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,10 @@ class StageDisplay:
 
         return tell
 
+    def at_work(self, texts: Sequence[str]) -> None:
+        """A line for each of several processes, in place of the stage."""
+        self._progress.update(self._stage, total=None, description="", note="\n".join(texts))
+
     def say(self, text: str) -> None:
         """A line that stays, above the bars."""
         self._progress.console.print(text, markup=False, highlight=False)
@@ -154,6 +158,10 @@ class _CellDisplay:
 
     def stage(self, name: str) -> Watcher:
         return _quiet if self._bars is None else self._bars.stage(f"{self._what}, {name}")
+
+    def at_work(self, texts: Sequence[str]) -> None:
+        if self._bars is not None:
+            self._bars.at_work(texts)
 
     def done(self, line: dict[str, Any]) -> None:
         ours = percent(line["test_mean"], line["test_std"] if line["runs"] > 1 else None)

@@ -1,4 +1,4 @@
-"""Measures cells of the paper's tables one after the other; goes on where it was stopped."""
+"""Measures cells of the paper's tables; goes on where it was stopped."""
 
 from __future__ import annotations
 
@@ -12,26 +12,22 @@ from typing import Any, Protocol
 
 from hyperboloid.analysis.numbers import percent
 from hyperboloid.errors import InputError
-from hyperboloid.training.many import Watcher
 
 from .board import follows
-from .cell_work import SPLIT, Bench, OutOfTime, RunProtocol, label
+from .cell_jobs import MASKS, Job, Stages, measured_in_turn
+from .cell_work import SPLIT, Bench, BenchPlan, RunProtocol, label
+from .cell_workers import measured_at_once
 from .cells import Cell
-from .results import Key, Line, append_line, cell_key, key_of, read_results
+from .provenance import code_version
+from .results import Key, Line, append_line, key_of, read_results
 from .table import PaperTable
 
-#: Node splits that came with the data besides the public ones: the authors' own for Amazon.
-MASKS = "authors"
 
-
-class Observer(Protocol):
+class Observer(Stages, Protocol):
     """Is told how it goes."""
 
-    def start(self, what: str, number: int, total: int) -> None:
-        """The ``number``-th of ``total`` measurements begins."""
-
-    def stage(self, name: str) -> Watcher:
-        """A stage of it begins."""
+    def at_work(self, texts: Sequence[str]) -> None:
+        """What each of several processes is at."""
 
     def done(self, line: Line) -> None:
         """It has been written down."""
@@ -83,20 +79,6 @@ class Session:
         return dataclasses.asdict(self)
 
 
-@dataclass(frozen=True)
-class _Job:
-    cell: Cell
-    split: int | str
-
-    @property
-    def key(self) -> tuple[Key, int | str]:
-        """What its line is found by."""
-        return cell_key(self.cell), self.split
-
-    def __str__(self) -> str:
-        return f"{self.cell}" if self.split == SPLIT else f"{self.cell}, split {self.split}"
-
-
 def measure_cells(
     asked: Sequence[Cell],
     observer: Observer,
@@ -110,6 +92,7 @@ def measure_cells(
     data_dir: str | Path | None = None,
     device: str = "cpu",
     code: str | None = None,
+    workers: int = 1,
 ) -> Session:
     """Measure cells that have no line of the same protocol yet, and add a line for each.
 
@@ -122,34 +105,37 @@ def measure_cells(
         budget: seconds for all of them; cells that do not fit are left for the next time.
         splits: also test each cell's chosen setting over these splits.
         masks: measure on the node split of this name that came with the data, where there is one.
-        data_dir, device, code: as for :class:`Bench`.
+        data_dir, device: as for :class:`BenchPlan`.
+        code: name of the code's version; None asks git.
+        workers: processes that measure cells at the same time.
 
     Raises:
         InputError: something given is wrong, or a data set cannot be read.
     """
+    if workers < 1:
+        raise InputError(f"There must be at least 1 worker, not {workers}.")
     began = time.monotonic()
     jobs = _jobs(asked, splits, masks)
-    bench = Bench(protocol, work=work, data_dir=data_dir, device=device, code=code, until=began + budget)
+    plan = BenchPlan(protocol, work, data_dir, device, code or code_version(), began + budget)
     there = _measured(results, protocol)
+    chosen = {key: line for (key, split), line in there.items() if split == SPLIT}
     session = Session()
     missing = [job for job in jobs if job.key not in there]
-    for number, job in enumerate(missing, start=1):
-        if time.monotonic() >= bench.until:
-            break
-        observer.start(str(job), number, len(missing))
-        bench.load(job.cell)  # a data set that cannot be read is no reason to go on to the next cell
-        try:
-            line = _measure(bench, job, there, splits, masks, observer)
-        except OutOfTime:
-            break
-        except InputError as error:  # the model cannot be trained here
-            session.skipped[str(job)] = str(error)
-            observer.skipped(str(job), str(error))
+    if workers == 1:
+        ended = measured_in_turn(Bench(plan), missing, chosen, observer)
+    else:
+        ended = measured_at_once(plan, workers, missing, chosen, observer)
+    for number, one in enumerate(ended, start=1):
+        if workers > 1:  # of several at work, the one that has ended
+            observer.start(str(one.job), number, len(missing))
+        if one.line is None:
+            session.skipped[str(one.job)] = one.reason
+            observer.skipped(str(one.job), one.reason)
             continue
-        append_line(results, line)
-        there[job.key] = line
+        append_line(results, one.line)
+        there[one.job.key] = one.line
         session.measured += 1
-        observer.done(line)
+        observer.done(one.line)
     session.lines = [there[job.key] for job in jobs if job.key in there]
     session.left = len(jobs) - len(session.lines) - len(session.skipped)
     session.seconds = time.monotonic() - began
@@ -164,14 +150,14 @@ def _against(line: Line) -> dict[str, str | None]:
     return {"printed": percent(line["paper_mean"], line["paper_std"]), "difference": difference}
 
 
-def _jobs(asked: Sequence[Cell], splits: Sequence[int], masks: str | None) -> list[_Job]:
+def _jobs(asked: Sequence[Cell], splits: Sequence[int], masks: str | None) -> list[Job]:
     """What to measure: each cell, or each that has such masks, and then over the splits each that has several."""
     if masks is not None:
         if splits:
             raise InputError("Give either masks or splits: masks that came with the data are one split.")
         if masks != MASKS:
             raise InputError(f"There are no masks '{masks}'; choose: {MASKS}.")
-        jobs = [_Job(cell, masks) for cell in asked if cell.graph == "amazon" and cell.task == "node"]
+        jobs = [Job(cell, masks) for cell in asked if cell.graph == "amazon" and cell.task == "node"]
         if not jobs:
             raise InputError("Only the nodes of amazon come with the authors' masks, and they are not among the cells.")
         return jobs
@@ -179,9 +165,9 @@ def _jobs(asked: Sequence[Cell], splits: Sequence[int], masks: str | None) -> li
         raise InputError(f"Give at least two splits, each once, not {', '.join(map(str, splits))}.")
     jobs = []
     for cell in asked:
-        jobs.append(_Job(cell, SPLIT))
+        jobs.append(Job(cell))
         if splits and not cell.public_split:
-            jobs.append(_Job(cell, label(splits)))
+            jobs.append(Job(cell, label(splits), tuple(splits)))
     return jobs
 
 
@@ -192,19 +178,3 @@ def _measured(results: Path, protocol: RunProtocol) -> dict[tuple[Key, int | str
     """
     made = {(key_of(line), line["split"]): line for line in read_results(results) if protocol.made(line)}
     return {key: line for key, line in made.items() if follows(line, made.get((key[0], SPLIT)))}
-
-
-def _measure(
-    bench: Bench,
-    job: _Job,
-    there: dict[tuple[Key, int | str], Line],
-    splits: Sequence[int],
-    masks: str | None,
-    observer: Observer,
-) -> Line:
-    if job.split in (SPLIT, masks):
-        return bench.measure(job.cell, masks, observer.stage)
-    chosen = there.get((cell_key(job.cell), SPLIT))
-    if chosen is None:
-        raise InputError(f"Split {SPLIT} could not be measured, which chooses the setting.")
-    return bench.measure_splits(job.cell, chosen, splits, observer.stage)

@@ -30,7 +30,7 @@ from hyperboloid.training.sweep import task_factory
 from hyperboloid.training.tasks import Task
 
 from .cells import Cell
-from .provenance import code_version, device_name, library_versions
+from .provenance import device_name, library_versions
 from .results import Line
 
 #: The split that settings are chosen on, fixed beforehand like the paper's single one.
@@ -102,35 +102,39 @@ def _size_of_search(model: str, task: str, tries: int | None) -> int:
     return len(to_try(model, task, "*", tries))
 
 
-class Bench:
-    """Where cells are measured.
+@dataclass(frozen=True)
+class BenchPlan:
+    """What a :class:`Bench` is made of; it can be sent to another process.
 
-    Args:
-        protocol: how.
+    Attributes:
+        protocol: how cells are measured.
         work: folder for the trials, so that an interrupted cell goes on where it stopped.
         data_dir: where the named data sets lie.
         device: ``cpu`` or ``cuda``.
-        code: name of the code's version; None asks git.
+        code: name of the code's version.
         until: value of :func:`time.monotonic` at which to stop.
+        workers: processes that share the machine.
     """
 
-    def __init__(
-        self,
-        protocol: RunProtocol,
-        *,
-        work: Path,
-        data_dir: str | Path | None = None,
-        device: str = "cpu",
-        code: str | None = None,
-        until: float = math.inf,
-    ) -> None:
-        check_device(device)
-        self.protocol = protocol
-        self.device = device
-        self.until = until
-        self._work = work
-        self._data_dir = data_dir
-        self._code = code or code_version()
+    protocol: RunProtocol
+    work: Path
+    data_dir: str | Path | None
+    device: str
+    code: str
+    until: float
+    workers: int = 1
+
+    def __post_init__(self) -> None:
+        check_device(self.device)
+
+
+class Bench:
+    """Where cells are measured."""
+
+    def __init__(self, plan: BenchPlan) -> None:
+        self.protocol = plan.protocol
+        self.until = plan.until
+        self._plan = plan
         self._graph: Graph | None = None
 
     def measure(self, cell: Cell, masks: str | None, watch: Callable[[str], Watcher]) -> Line:
@@ -235,8 +239,9 @@ class Bench:
             **found,
             "settings": dataclasses.asdict(settings),
             "protocol": self.protocol.record(cell.model, cell.task),
-            "commit": self._code,
-            "device": device_name(self.device),
+            "commit": self._plan.code,
+            "device": device_name(self._plan.device),
+            "workers": self._plan.workers,
             "versions": library_versions(),
         }
         if not all(math.isfinite(line[name]) for name in ("test_mean", "test_std", "val_mean")):
@@ -246,17 +251,18 @@ class Bench:
     def load(self, cell: Cell) -> Graph:
         """Its graph; the last one is kept, for cells come by graph."""
         if self._graph is None or self._graph.name != cell.graph:
-            self._graph = load_graph(cell.graph, data_dir=self._data_dir)
+            self._graph = load_graph(cell.graph, data_dir=self._plan.data_dir)
         return self._graph
 
     def _task_for(self, cell: Cell, graph: Graph, split: int) -> Callable[[Settings], Task]:
-        return task_factory(graph, cell.task, split, DTYPES[self.protocol.dtype], self.device)
+        return task_factory(graph, cell.task, split, DTYPES[self.protocol.dtype], self._plan.device)
 
     def _folder(self, cell: Cell, graph: Graph, what: str | None) -> Path:
         """The folder of its trials; those of another protocol, code or device lie elsewhere."""
-        depends = [self.protocol.record(cell.model, cell.task), graph.checksum, what, self._code, self.device]
+        plan = self._plan
+        depends = [self.protocol.record(cell.model, cell.task), graph.checksum, what, plan.code, plan.device]
         digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:10]
-        return self._work / f"{cell.task}-{cell.graph}-{cell.model}-d{cell.dim}-{digest}"
+        return plan.work / f"{cell.task}-{cell.graph}-{cell.model}-d{cell.dim}-{digest}"
 
 
 def label(splits: Sequence[int]) -> str:

@@ -18,7 +18,7 @@ from hyperboloid.training.many import RUNGS
 from hyperboloid.training.selection import JUDGED_BY
 
 from .board import ROUNDING, Board, chosen_lines, current_lines, measured_board, printed_board
-from .cell_runs import MASKS
+from .cell_jobs import MASKS
 from .cell_work import FINALISTS, SPLIT, RunProtocol
 from .cells import CELL_EXPERIMENTS, MODELS, Cell, all_cells, cells
 from .claims import CLAIMS, Claim, Finding, verdict

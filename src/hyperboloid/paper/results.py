@@ -6,7 +6,7 @@
 - what the paper prints: ``paper_mean paper_std``, ``target`` (the one less the other), ``comparable`` (the same graph);
 - how: the chosen ``settings``, how many the ``grid`` had and how many were ``tried``, ``epochs`` of all models,
   ``protocol``, ``complete``;
-- by what: ``commit device versions seconds``.
+- by what: ``commit device versions seconds``, and how many ``workers`` shared the machine meanwhile (not in old lines).
 
 Lines of the experiments that are drawn have the same names, null where one means nothing there, and their own besides
 (`figures.py`).

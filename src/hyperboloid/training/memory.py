@@ -98,4 +98,7 @@ def capacity(model: str, task: Task, settings: Settings) -> int:
     needed = (torch.cuda.max_memory_allocated(task.device) - before) // 2
     del probe
     torch.cuda.empty_cache()
-    return int(max(1, SHARE_OF_MEMORY * torch.cuda.mem_get_info(task.device)[0] // needed))
+    free, total = torch.cuda.mem_get_info(task.device)
+    # of a GPU that several processes share, each may have a part
+    own = torch.cuda.get_per_process_memory_fraction(task.device) * total - torch.cuda.memory_reserved(task.device)
+    return int(max(1, SHARE_OF_MEMORY * min(free, own) // needed))

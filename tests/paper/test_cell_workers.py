@@ -1,0 +1,140 @@
+"""Cells measured by several processes: the same numbers, nothing lost when one is killed, nobody left behind."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hyperboloid import InputError, TrainingError
+from hyperboloid.paper.cell_runs import measure_cells
+from hyperboloid.paper.cell_work import RunProtocol
+from hyperboloid.paper.cells import cells
+from hyperboloid.paper.results import read_results
+
+TINY = RunProtocol(tries=2, epochs=3, seeds=2)
+ENDLESS = RunProtocol(tries=2, epochs=1_000_000, patience=1_000_000, halving=False)
+
+
+class Quiet:
+    """An observer that notes what has ended, and may do something when it is told what is at work."""
+
+    def __init__(self, at_work=lambda texts: None):
+        self.started, self.at_work = [], at_work
+
+    def start(self, what, number, total):
+        self.started.append((what, number, total))
+
+    def stage(self, name):
+        return lambda alive, epoch, best, finished, total: None
+
+    def done(self, line):
+        pass
+
+    def skipped(self, what, reason):
+        pass
+
+
+def disease(*models):
+    return cells("node", datasets=["disease"], dims=[8], models=models)
+
+
+def measure(folder, asked, observer, **options):
+    given = {"results": folder / "results", "work": folder / "work", "protocol": TINY, "code": "test", **options}
+    return measure_cells(asked, observer, **given)
+
+
+def children(of):
+    """Workers that a process has started; multiprocessing has a helper of its own besides."""
+    pids = Path(f"/proc/{of}/task/{of}/children").read_text().split()
+    return [int(pid) for pid in pids if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+
+
+def is_running(pid):
+    try:
+        return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def wait_for(what, seconds=60.0):
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until, "it did not happen in time"
+        time.sleep(0.1)
+
+
+def test_several_processes_find_what_one_finds(tmp_path):
+    asked = disease("gcn", "lgcn", "hgcn")
+    alone = measure(tmp_path / "alone", asked, Quiet(), splits=[0, 1])
+    seen = Quiet()
+    at_once = measure(tmp_path / "at once", asked, seen, splits=[0, 1], workers=2)
+    assert at_once.measured == 6
+    for line, other in zip(alone.lines, at_once.lines, strict=True):
+        same = ("model", "split", "settings", "tests", "val_mean", "epochs")
+        assert {name: line[name] for name in same} == {name: other[name] for name in same}
+        assert (line["workers"], other["workers"]) == (1, 2)
+    assert sorted(number for _, number, total in seen.started) == [1, 2, 3, 4, 5, 6]
+    assert len(read_results(tmp_path / "at once" / "results")) == 6
+    assert measure(tmp_path / "at once", asked, Quiet(), splits=[0, 1], workers=2).measured == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
+def test_a_process_that_is_killed_is_told_of_and_the_rest_stops(tmp_path):
+    measure(tmp_path, disease("gcn"), Quiet())
+    killed = []
+
+    def kill_one(texts):
+        assert all("node disease d=8" in text for text in texts)
+        if not killed:
+            killed.extend(children(os.getpid()))
+            os.kill(killed[0], signal.SIGKILL)
+
+    with pytest.raises(TrainingError, match=r"exit code -9.*fewer --workers"):
+        measure(tmp_path, disease("lgcn", "hgcn"), Quiet(kill_one), protocol=ENDLESS, workers=2)
+    assert len(killed) == 2
+    assert not any(map(is_running, killed))
+    assert [line["model"] for line in read_results(tmp_path / "results")] == ["gcn"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nobody_works_on_when_the_command_is_stopped(tmp_path, number):
+    words = "paper run node --datasets disease --dims 8 --models lgcn,hgcn --epochs 1000000 --no-halving --workers 2"
+    command = [sys.executable, "-m", "hyperboloid", *words.split()]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as parent:
+        try:
+            wait_for(lambda: len(list(tmp_path.glob("runs/paper/*/spent.json"))) == 2)  # both are at work
+            workers = children(parent.pid)
+            assert len(workers) == 2
+            parent.send_signal(number)
+            _, told = parent.communicate(timeout=60)
+        finally:
+            parent.kill()
+    if number == signal.SIGINT:
+        assert (parent.returncode, told) == (130, "Interrupted; the same command goes on where it stopped.\n")
+    wait_for(lambda: not any(map(is_running, workers)))
+    assert not (tmp_path / "results").exists()
+
+
+def test_out_of_time_all_of_them_stop(tmp_path):
+    session = measure(tmp_path, disease("lgcn", "hgcn", "gcn"), Quiet(), protocol=ENDLESS, workers=2, budget=1.0)
+    assert (session.measured, session.left) == (0, 3)
+    assert session.seconds < 60
+
+
+def test_what_a_process_cannot_read_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.delenv("HYPERBOLOID_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    asked = cells("link", datasets=["amazon"], dims=[8], models=["gcn", "lgcn"])
+    with pytest.raises(InputError, match="amazon"):
+        measure(tmp_path, asked, Quiet(), data_dir=tmp_path, workers=2)
+    with pytest.raises(InputError, match="at least 1 worker, not 0"):
+        measure(tmp_path, asked, Quiet(), workers=0)
+    assert dataclasses.asdict(measure(tmp_path, [], Quiet(), workers=2)) | {"seconds": 0} == {
+        "lines": [], "measured": 0, "skipped": {}, "left": 0, "seconds": 0,
+    }  # fmt: skip
