@@ -26,7 +26,8 @@ from .experiments import run_experiment
 from .figure_report import drawn_sections
 from .markdown import ABOVE, BELOW, MISSING, NARROW, WITHIN, ablation_table, main_table, mark, paper_table, table
 from .pictures import draw_tables
-from .results import Line, cell_key, key_of, read_results
+from .results import Key, Line, cell_key, key_of, read_results
+from .shortfalls import read_tried, short_falls
 from .zinc_report import CLAIM as ZINC_CLAIM
 from .zinc_report import zinc_section
 
@@ -94,7 +95,7 @@ def write_report(results: Path, page: Path) -> Report:
         molecules,
         _splits(everything, current, measured),
         _claims(findings, counted, printed),
-        _short_falls(lines, everything, current),
+        short_falls(lines, _elsewhere(everything, current), read_tried(results)),
         *(section.text for section in drawn),
         _operations(),
         _provenance(lines),
@@ -264,43 +265,13 @@ def _other_splits(everything: Sequence[Line]) -> list[Line]:
     return sorted(found, key=lambda line: place[key_of(line)])
 
 
-def _mean(line: Line) -> str:
-    return percent(line["test_mean"], line["test_std"])
-
-
-def _short_falls(lines: Sequence[Line], everything: Sequence[Line], current: Sequence[Line]) -> str:
-    """LGCN's cells below one printed standard deviation, the farthest first."""
-    by_key = {key_of(line): line for line in lines}
-    elsewhere = {
-        key_of(line): _mean(line) for line in _other_splits(everything) if line["split"] != MASKS and line in current
+def _elsewhere(everything: Sequence[Line], current: Sequence[Line]) -> dict[Key, str]:
+    """Scores over several splits, by cell."""
+    return {
+        key_of(line): percent(line["test_mean"], line["test_std"])
+        for line in _other_splits(everything)
+        if line["split"] != MASKS and line in current
     }
-    found = []
-    for cell in all_cells():
-        line = by_key.get(cell_key(cell))
-        if cell.model == "lgcn" and cell.comparable and line is not None:
-            short = cell.paper_mean - cell.paper_std - line["test_mean"]
-            if short > 0:
-                found.append((short, cell, line))
-    heading = "## Where LGCN falls short"
-    if not any(key[2] == "lgcn" for key in by_key):
-        return f"{heading}\n\nLGCN has not been measured."
-    if not found:
-        return f"{heading}\n\nNo measured cell lies below the printed mean less one printed standard deviation."
-    rows = [
-        [
-            f"{cell}",
-            _mean(line),
-            _printed(cell),
-            f"{100 * short:.1f}",
-            elsewhere.get(cell_key(cell), MISSING),
-            f"{line.get('tried', MISSING)} settings",
-            percent(line["val_mean"]) if "val_mean" in line else MISSING,
-        ]
-        for short, cell, line in sorted(found, key=lambda entry: -entry[0])
-    ]
-    below = "points below the mean less one deviation"
-    header = ["cell", "measured", "printed", below, "over several splits", "tried", "validation"]
-    return f"{heading}\n\n{table(header, rows)}"
 
 
 def _operations() -> str:
