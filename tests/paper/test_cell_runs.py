@@ -10,6 +10,7 @@ import pytest
 
 from hyperboloid import InputError
 from hyperboloid.paper import cell_runs, cell_work
+from hyperboloid.paper.board import chosen_lines
 from hyperboloid.paper.cell_runs import measure_cells
 from hyperboloid.paper.cell_work import RunProtocol, label
 from hyperboloid.paper.cells import cells
@@ -76,7 +77,7 @@ def test_a_line_has_all_it_needs(measure, tmp_path):
     assert (line["experiment"], line["dataset"], line["graph"], line["task"]) == ("node", "disease", "disease", "node")
     assert (line["split"], line["parts"], line["comparable"], line["target"]) == (0, "30/10/60, seed 0", False, None)
     assert (line["paper_mean"], line["paper_std"]) == (0.751, 0.011)
-    assert line["protocol"] == dataclasses.asdict(TINY) | {"search": cell_work.SEARCH}
+    assert line["protocol"] | {"layers": 2} == dataclasses.asdict(TINY) | {"search": cell_work.SEARCH}
     assert (line["runs"], line["tried"], line["commit"], line["complete"]) == (2, 2, "test", True)
     assert line["test_mean"] == pytest.approx(sum(line["tests"]) / 2)
     assert line["settings"]["dim"] == 8
@@ -85,6 +86,19 @@ def test_a_line_has_all_it_needs(measure, tmp_path):
     assert {"torch", "python", "hyperboloid"} <= set(line["versions"])
     assert seen.started == [("node disease d=8 gcn", 1, 1)]
     assert seen.stages == ["search", "selection", "test"]
+
+
+def test_another_number_of_layers_is_a_measurement_beside(measure, tmp_path):
+    two = measure(disease("gcn"))[1].lines[0]
+    one = measure(disease("gcn"), protocol=dataclasses.replace(TINY, layers=1))[1].lines[0]
+    assert (two["settings"]["layers"], one["settings"]["layers"]) == (2, 1)
+    assert ("layers" in two["protocol"], one["protocol"]["layers"]) == (False, 1)
+    assert two["tests"] != one["tests"]
+    assert chosen_lines(read_results(tmp_path / "results"), 0) == [two]
+    assert measure(disease("gcn"))[1].measured == 0
+    # embeddings without layers are the same measurement
+    shallow = RunProtocol(layers=1).record("deepwalk", "link")
+    assert shallow == RunProtocol().record("deepwalk", "link")
 
 
 @pytest.mark.parametrize("model", ["gcn", "kgcn"])
@@ -235,7 +249,7 @@ def test_what_makes_no_sense_is_refused(measure, options, sentence):
     assert str(error.value).startswith(sentence)
 
 
-@pytest.mark.parametrize("given", [{"tries": 0}, {"seeds": 0}, {"epochs": 0}, {"dtype": "half"}])
+@pytest.mark.parametrize("given", [{"tries": 0}, {"seeds": 0}, {"epochs": 0}, {"layers": 0}, {"dtype": "half"}])
 def test_a_protocol_is_checked(given):
     with pytest.raises(InputError, match=next(iter(given))):
         RunProtocol(**given)

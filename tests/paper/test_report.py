@@ -16,6 +16,7 @@ from hyperboloid.paper.report import write_report
 from hyperboloid.paper.results import append_line
 from hyperboloid.paper.table import PaperTable
 from hyperboloid.training.grids import grid
+from hyperboloid.training.loop import is_shallow
 
 #: Mean of each model in every cell of the synthetic link table; deviation 0.01 over 10 runs.
 MEANS = {"lgcn": 0.90, "hgcn": 0.88, "kgcn": 0.87, "hat": 0.86, "gcn": 0.85, "gat": 0.84, "graphsage": 0.80}
@@ -23,7 +24,7 @@ MEANS = {"lgcn": 0.90, "hgcn": 0.88, "kgcn": 0.87, "hat": 0.86, "gcn": 0.85, "ga
 
 @cache
 def size_of_grid(model, task):
-    return len(grid(model, task, "*"))
+    return len(grid(model, task, "*", **({} if is_shallow(model) else {"layers": 2})))
 
 
 def line(cell, mean, **more):
@@ -261,3 +262,22 @@ def test_the_same_lines_give_the_same_bytes(written):
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(InputError, match=r"There is no folder .*nowhere of measured numbers"):
         write_report(tmp_path / "nowhere", tmp_path / "page.md")
+
+
+def test_what_was_tried_beyond_the_search_stands_below_the_shortfalls(written):
+    def tried(change, val, runs=((0, 50), (1, 50), (2, 50))):
+        what = {"dataset": "cora", "task": "link", "model": "lgcn", "dim": 16, "settings": {}}
+        return {"experiment": "shortfall", "change": change, "val": val, "runs": [list(run) for run in runs], **what}
+
+    before = tried("unchanged", [0.90, 0.91, 0.92])
+    (lgcn,) = cells("link", datasets=["cora"], dims=[16], models=["lgcn"])
+    _, text = written([
+        line(lgcn, 0.90), before, tried("tanh", [0.90, 0.90, 0.90]), tried("3 layers", [0.91, 0.93, 0.95]),
+        tried("ELU", [0.99], runs=((9, 50),)),
+    ])  # fmt: skip
+    section = text.partition("## Where LGCN falls short")[2].partition("\n## ")[0]
+    assert "| unchanged, mean validation score | 91.0 |" in section
+    # differences −0, −1, −2: mean −1, deviation 1, error 1/√3; and +1, +2, +3
+    assert "| tanh | -1.0 ± 0.6 |" in section
+    assert "| 3 layers | +2.0 ± 0.6 |" in section
+    assert "| ELU | – |" in section  # other runs cannot be compared

@@ -32,7 +32,7 @@ def lines(folder):
 
 
 def test_the_grid_is_the_paper_s_and_a_little_more():
-    link = grid("gcn", "link", "cora", dim=8)
+    link = grid("gcn", "link", "cora", dim=8, layers=2)
     of_paper = 4 * 9 * 8  # and one dropout more
     # p applies to weights or to features, which is the same where it is 0
     assert len(link) == len(set(link)) == 2 * of_paper - 4 * 8
@@ -44,14 +44,17 @@ def test_the_grid_is_the_paper_s_and_a_little_more():
     drops = {(s.att_dropout, s.drop_connect) for s in node if s.dropout == 0.6}
     assert drops == {(0.6, 0.3), (0.3, 0.3), (0.0, 0.0)}
     assert len(grid("gcn", "node", "cora", dim=8)) == len(link)  # it has no use for att_dropout
-    all_four = grid("lgcn", "link", "cora", dim=8)
+    either = grid("gcn", "link", "cora", dim=8)
+    assert set(either) == {dataclasses.replace(s, layers=n) for s in link for n in (1, 2)}
+    assert {s.layers for s in grid("gcn", "link", "cora", short=True)} == {2}
+    all_four = grid("lgcn", "link", "cora", dim=8, layers=2)
     assert len(all_four) == 4 * len(link)
     ways = {(distance, cap) for distance in ("intrinsic", "lorentz") for cap in (None, 1.0)}
     assert {(s.distance, s.att_cap) for s in all_four} == ways
     bounded = grid("lgcn", "node", "cora", dim=8)
     assert len(bounded) == 2 * len(node)
     assert {s.att_cap for s in bounded} == {None, 1.0}
-    assert len(grid("lgcn_no_att", "link", "cora", dim=8)) == 2 * len(link)
+    assert len(grid("lgcn_no_att", "link", "cora", dim=8)) == 2 * len(either)
     assert len(grid("lgcn_no_att", "node", "cora", dim=8)) == len(node)
     assert all(not s.train_beta for s in grid("lgcn_no_beta", "link", "cora", dim=8))
 
@@ -65,7 +68,7 @@ def test_neighbours_are_averaged_for_links_and_summed_for_nodes(model):
 
 
 def test_given_settings_leave_no_duplicates():
-    settings = grid("gcn", "link", "cora", dim=8, lr=0.02, drop_connect=0.1, dropout=0.0)
+    settings = grid("gcn", "link", "cora", dim=8, lr=0.02, drop_connect=0.1, dropout=0.0, layers=3)
     assert len(settings) == len(set(settings)) == 8
     assert {s.weight_decay for s in settings} == {0.0, 0.1, 0.05, 0.01, 0.005, 0.001, 0.0005, 0.0001}
     assert [s.lr for s in grid("poincare_emb", "link", "cora", dim=8, lr=0.02)] == [0.02]

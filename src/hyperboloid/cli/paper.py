@@ -26,7 +26,7 @@ ZINC = "Table 7 (zinc)"
 ON = "the same command goes on where it stopped"
 #: Options of the experiments that are made of cells, and of those on molecules.
 COMMON = {"dims", "models", "seeds", "epochs", "budget", "data_dir", "device", "dtype", "results", "work", "commit"}
-CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks", "workers"}
+CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks", "layers", "workers"}
 ZINC_OPTIONS = {*COMMON, "properties", "lrs", "trial_epochs", "batch_size", "molecules"}
 
 
@@ -84,6 +84,9 @@ def run(
     ] = None,
     masks: Annotated[
         str | None, _cells_option(help="Split of nodes that came with the data: authors, for amazon.")
+    ] = None,
+    layers: Annotated[
+        int | None, _cells_option(help="Of the models of Tables 4 to 6; 1 is measured beside.", show_default="2")
     ] = None,
     budget: Annotated[
         str | None, _cells_option(help="Stop in time, like 90s, 10m, 2h; unfinished cells go on the next time.")
@@ -154,7 +157,9 @@ def run(
 
     from .progress import cell_display
 
-    limits = {key: value for key, value in (("epochs", epochs), ("seeds", seeds)) if value is not None}
+    limits = {
+        key: value for key, value in (("epochs", epochs), ("seeds", seeds), ("layers", layers)) if value is not None
+    }
     protocol = RunProtocol(tries=tries, halving=halving, dtype=dtype, **limits)
     with interruptible(ON), cell_display(seconds) as display:
         session = measure_cells(

@@ -104,7 +104,7 @@ class StageDisplay:
 
     def at_work(self, texts: Sequence[str]) -> None:
         """A line for each of several processes, in place of the stage."""
-        self._progress.update(self._stage, total=None, description="", note="\n".join(texts))
+        self._progress.update(self._stage, description="", note="\n".join(texts))
 
     def say(self, text: str) -> None:
         """A line that stays, above the bars."""

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from hyperboloid.training.settings import Settings
+
 from .cell_work import RunProtocol
 from .cells import Cell, all_cells
 from .results import Key, Line, cell_key, key_of, same_settings
@@ -75,11 +77,20 @@ def measured_board(lines: Iterable[Line]) -> Board:
     return Board({key_of(line): Score(line["test_mean"], line["test_std"], line["runs"]) for line in lines})
 
 
+def layers_of(line: Line) -> int:
+    """How many layers a line's model was given."""
+    layers: int = line["protocol"].get("layers", Settings.layers)
+    return layers
+
+
 def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
-    """One line for each cell on a split: of today's protocol, else of the widest search and most runs; the latest."""
+    """One line for each cell on a split: of today's protocol, else of the widest search and most runs; the latest.
+
+    All have the usual number of layers.
+    """
     best: dict[Key, Line] = {}
     for line in lines:
-        if line["split"] == split:
+        if line["split"] == split and layers_of(line) == Settings.layers:
             there = best.get(key_of(line))
             if there is None or _weight(line) >= _weight(there):
                 best[key_of(line)] = line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -60,7 +60,7 @@ class Stages(Protocol):
         """A stage of it begins."""
 
 
-def measured_in_turn(bench: Bench, jobs: Sequence[Job], chosen: dict[Key, Line], stages: Stages) -> Iterator[Ended]:
+def measured_in_turn(bench: Bench, jobs: Sequence[Job], chosen: dict[Key, Line], stages: Stages) -> Generator[Ended]:
     """Measure until all is done, or time is up.
 
     Args:

@@ -6,6 +6,7 @@ import dataclasses
 import math
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -107,7 +108,8 @@ def measure_cells(
         masks: measure on the node split of this name that came with the data, where there is one.
         data_dir, device: as for :class:`BenchPlan`.
         code: name of the code's version; None asks git.
-        workers: processes that measure cells at the same time.
+        workers: processes that measure cells at the same time; a script that asks for several must be guarded by
+            ``if __name__ == "__main__"``, for they are spawned.
 
     Raises:
         InputError: something given is wrong, or a data set cannot be read.
@@ -125,17 +127,18 @@ def measure_cells(
         ended = measured_in_turn(Bench(plan), missing, chosen, observer)
     else:
         ended = measured_at_once(plan, workers, missing, chosen, observer)
-    for number, one in enumerate(ended, start=1):
-        if workers > 1:  # of several at work, the one that has ended
-            observer.start(str(one.job), number, len(missing))
-        if one.line is None:
-            session.skipped[str(one.job)] = one.reason
-            observer.skipped(str(one.job), one.reason)
-            continue
-        append_line(results, one.line)
-        there[one.job.key] = one.line
-        session.measured += 1
-        observer.done(one.line)
+    with closing(ended):
+        for number, one in enumerate(ended, start=1):
+            if workers > 1:  # of several at work, the one that has ended
+                observer.start(str(one.job), number, len(missing))
+            if one.line is None:
+                session.skipped[str(one.job)] = one.reason
+                observer.skipped(str(one.job), one.reason)
+                continue
+            append_line(results, one.line)
+            there[one.job.key] = one.line
+            session.measured += 1
+            observer.done(one.line)
     session.lines = [there[job.key] for job in jobs if job.key in there]
     session.left = len(jobs) - len(session.lines) - len(session.skipped)
     session.seconds = time.monotonic() - began

@@ -63,6 +63,7 @@ class RunProtocol:
         epochs: at most so many.
         patience: stop after so many epochs without a better validation score.
         dtype: ``float32`` or ``float64``.
+        layers: of every model; another number is a measurement of its own.
     """
 
     tries: int | None = None
@@ -71,25 +72,34 @@ class RunProtocol:
     epochs: int = Settings.epochs
     patience: int = Settings.patience
     dtype: str = "float32"
+    layers: int = Settings.layers
 
-    def limits(self, model: str) -> dict[str, Any]:
-        """Epochs and patience for a model; shallow models have their own, for their epochs are of another kind."""
-        return {} if is_shallow(model) else {"epochs": self.epochs, "patience": self.patience}
+    def fixed(self, model: str) -> dict[str, Any]:
+        """Settings that a model's search does not vary; shallow models have no layers, and epochs of another kind."""
+        if is_shallow(model):
+            return {}
+        return {"epochs": self.epochs, "patience": self.patience, "layers": self.layers}
 
     def made(self, line: Mapping[str, Any]) -> bool:
         """Whether a line was measured so, with today's grid and splits."""
-        grid = _size_of_search(line["model"], line["task"], self.tries)
+        grid = _size_of_search(line["model"], line["task"], self.tries, self.layers)
         same = line["protocol"] == self.record(line["model"], line["task"]) and line["grid"] == grid
         return bool(same and not line["parts"].startswith(BIASED_PARTS))
 
     def record(self, model: str, task: str) -> dict[str, Any]:
-        """What a line tells of it; the shallow models' search and stopping have always been the same."""
+        """What a line tells of it; the shallow models' search and stopping have always been the same.
+
+        The usual number of layers is not told: it was the only one once.
+        """
         averages = task == "link" and "normalization" in get_model(model).load().takes()
         version = {} if is_shallow(model) else {"search": SEARCH_OF_AVERAGES if averages else SEARCH}
-        return dataclasses.asdict(self) | version
+        told = dataclasses.asdict(self)
+        if self.layers == Settings.layers or is_shallow(model):
+            del told["layers"]
+        return told | version
 
     def __post_init__(self) -> None:
-        for name in ("tries", "seeds", "epochs"):
+        for name in ("tries", "seeds", "epochs", "layers"):
             number = getattr(self, name)
             if number is not None and number < 1:
                 raise InputError(f"{name} must be at least 1, not {number}.")
@@ -98,8 +108,8 @@ class RunProtocol:
 
 
 @cache
-def _size_of_search(model: str, task: str, tries: int | None) -> int:
-    return len(to_try(model, task, "*", tries))
+def _size_of_search(model: str, task: str, tries: int | None, layers: int) -> int:
+    return len(to_try(model, task, "*", tries, **({} if is_shallow(model) else {"layers": layers})))
 
 
 @dataclass(frozen=True)
@@ -162,7 +172,7 @@ class Bench:
                 watch=work.watched(watch),
                 dim=cell.dim,
                 masks=masks,
-                **protocol.limits(cell.model),
+                **protocol.fixed(cell.model),
             )
         return self._line(
             cell,

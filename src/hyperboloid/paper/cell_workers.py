@@ -12,15 +12,15 @@ import multiprocessing
 import signal
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
-import torch
-
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.training.many import Watcher
+from hyperboloid.training.memory import share_machine
 
 from .cell_jobs import Ended, Job, measured_in_turn
 from .cell_work import Bench, BenchPlan
@@ -28,6 +28,8 @@ from .results import Key, Line, cell_key
 
 #: Seconds between two reports of a process on how it stands.
 TELL_EVERY = 0.5
+#: Seconds in which processes that are not wanted any more may leave by themselves.
+LEAVE_IN = 5.0
 
 
 class Onlooker(Protocol):
@@ -39,7 +41,7 @@ class Onlooker(Protocol):
 
 def measured_at_once(
     plan: BenchPlan, workers: int, jobs: Sequence[Job], chosen: dict[Key, Line], onlooker: Onlooker
-) -> Iterator[Ended]:
+) -> Generator[Ended]:
     """Measure in several processes, until all is done or time is up.
 
     Args:
@@ -58,11 +60,12 @@ def measured_at_once(
         by_cell.setdefault(cell_key(job.cell), []).append(job)
     waiting = deque((own, chosen.get(key)) for key, own in by_cell.items())
     count = min(workers, len(waiting))
-    pool = [_Worker(dataclasses.replace(plan, workers=count)) for _ in range(count)]
+    pool: list[_Worker] = []
     try:
+        for _ in range(count):
+            pool.append(_Worker(dataclasses.replace(plan, workers=count)))
+            pool[-1].begin(*waiting.popleft())
         busy = {worker.pipe: worker for worker in pool}
-        for worker in pool:
-            worker.begin(*waiting.popleft())
         while busy:
             for pipe in wait(list(busy)):
                 worker = busy[pipe]  # type: ignore[index]
@@ -72,17 +75,14 @@ def measured_at_once(
                 elif isinstance(message, str):
                     worker.at = message
                     onlooker.at_work([other.at for other in busy.values()])
-                elif isinstance(message, BaseException):
+                elif isinstance(message, Exception):
                     raise message
                 elif waiting:
                     worker.begin(*waiting.popleft())
                 else:
                     del busy[worker.pipe]
     finally:
-        for worker in pool:  # what they have not finished goes on the next time, wherever they are stopped
-            worker.process.terminate()
-        for worker in pool:
-            worker.process.join()
+        _dismiss(pool)
 
 
 class _Worker:
@@ -99,38 +99,77 @@ class _Worker:
     def begin(self, jobs: list[Job], chosen: Line | None) -> None:
         """Give it the jobs of one cell."""
         self.at = str(jobs[0])
-        self.pipe.send((jobs, chosen))
+        try:
+            self.pipe.send((jobs, chosen))
+        except OSError:
+            raise self._death() from None
 
     def message(self) -> Any:
         """What it has to tell."""
         try:
             return self.pipe.recv()
-        except (EOFError, ConnectionError):
-            self.process.join()
-            raise TrainingError(
-                f"The process that measured {self.at} has died (exit code {self.process.exitcode}), perhaps for lack "
-                "of memory: use fewer --workers; the same command goes on with what is left."
-            ) from None
+        except (EOFError, OSError):
+            raise self._death() from None
+
+    def _death(self) -> TrainingError:
+        self.process.join()
+        code = self.process.exitcode
+        killed = code is not None and code < 0
+        why = "killed, perhaps for lack of memory: use fewer --workers" if killed else "it says why above"
+        return TrainingError(
+            f"The process at {self.at} has died (exit code {code}; {why}); the same command goes on with what is left."
+        )
+
+
+def _dismiss(pool: Sequence[_Worker]) -> None:
+    """Let all leave: they find the pipe closed when they next tell something, and kernels are not cut off.
+
+    One that takes too long is stopped where it is, for what it has not finished goes on the next time anyway.
+    """
+    for worker in pool:
+        worker.pipe.close()
+    until = time.monotonic() + LEAVE_IN
+    for worker in pool:
+        worker.process.join(max(0.0, until - time.monotonic()))
+        worker.process.terminate()
+        worker.process.join()
+
+
+class _NobodyThere(Exception):
+    """The process that has started this one is gone, or wants no more."""
+
+
+def _send(pipe: Connection, message: object) -> None:
+    try:
+        pipe.send(message)
+    except OSError:
+        raise _NobodyThere from None
+
+
+def _receive(pipe: Connection) -> Any:
+    try:
+        return pipe.recv()
+    except (EOFError, OSError):
+        raise _NobodyThere from None
 
 
 def _work(pipe: Connection, plan: BenchPlan) -> None:
     """What a process does: measure the cells that it is given."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that has started it
-    torch.set_num_threads(max(1, torch.get_num_threads() // plan.workers))
-    if plan.device.startswith("cuda"):
-        torch.cuda.set_per_process_memory_fraction(1 / plan.workers)
-    try:
-        bench = Bench(plan)
-        while True:
-            jobs, line = pipe.recv()
-            chosen = {} if line is None else {cell_key(jobs[0].cell): line}
-            for ended in measured_in_turn(bench, jobs, chosen, _Told(pipe)):
-                pipe.send(ended)
-            pipe.send(None)
-    except (InputError, TrainingError) as error:
-        pipe.send(error)
-    except (EOFError, ConnectionError):  # nobody is there any more
-        return
+    share_machine(plan.workers, plan.device)
+    with suppress(_NobodyThere):
+        try:
+            bench = Bench(plan)
+            while True:
+                jobs, line = _receive(pipe)
+                chosen = {} if line is None else {cell_key(jobs[0].cell): line}
+                for ended in measured_in_turn(bench, jobs, chosen, _Told(pipe)):
+                    _send(pipe, ended)
+                _send(pipe, None)
+        except (InputError, TrainingError) as error:
+            _send(pipe, error)
+        except (OSError, MemoryError) as error:
+            _send(pipe, TrainingError(f"{type(error).__name__}: {error}"))
 
 
 @dataclass
@@ -148,6 +187,6 @@ class _Told:
         def tell(alive: int, epoch: int, best: float, finished: int, total: int) -> None:
             if time.monotonic() - self.last >= TELL_EVERY:
                 self.last = time.monotonic()
-                self.pipe.send(f"{self.what}, {name}: {finished} of {total} done, {alive} alive at epoch {epoch}")
+                _send(self.pipe, f"{self.what}, {name}: {finished} of {total} done, {alive} alive at epoch {epoch}")
 
         return tell

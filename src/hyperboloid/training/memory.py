@@ -25,6 +25,18 @@ CACHED = 2 * 2**20
 #: which some are dropped are copied.
 VECTORS_BY_EDGE, NUMBERS_BY_EDGE, VECTORS_BY_NODE, FEATURES = 40, 24, 40, 3
 
+_processes = 1
+
+
+def share_machine(processes: int, device: str) -> None:
+    """Let this process have its part of a machine that several share: of its threads, and of its memory."""
+    global _processes
+    _processes = processes
+    torch.set_num_threads(max(1, torch.get_num_threads() // processes))
+    if device.startswith("cuda"):
+        with torch.cuda.device(device):
+            torch.cuda.set_per_process_memory_fraction(1 / processes)
+
 
 def _free_memory() -> int:
     """Bytes that programs may still take, where the system tells; else what any computer has."""
@@ -86,7 +98,7 @@ def capacity(model: str, task: Task, settings: Settings) -> int:
         if not batch_is_faster(model, task, settings):
             return MOST_ON_CPU  # one of them works at a time, and the others are only their parameters
         needed = task.dtype.itemsize * _numbers(model, task, settings)
-        return int(max(1, min(MOST_ON_CPU, SHARE_OF_MEMORY * _free_memory() // needed)))
+        return int(max(1, min(MOST_ON_CPU, SHARE_OF_MEMORY * _free_memory() / _processes // needed)))
     torch.cuda.empty_cache()
     before = torch.cuda.memory_allocated(task.device)
     torch.cuda.reset_peak_memory_stats(task.device)
@@ -99,6 +111,5 @@ def capacity(model: str, task: Task, settings: Settings) -> int:
     del probe
     torch.cuda.empty_cache()
     free, total = torch.cuda.mem_get_info(task.device)
-    # of a GPU that several processes share, each may have a part
-    own = torch.cuda.get_per_process_memory_fraction(task.device) * total - torch.cuda.memory_reserved(task.device)
+    own = total / _processes - torch.cuda.memory_reserved(task.device)
     return int(max(1, SHARE_OF_MEMORY * min(free, own) // needed))
