@@ -35,7 +35,7 @@ def main() -> None:
     for what in args.what:
         name, task_name, model, dim = what.split("/")
         graph = load_graph(name, data_dir=args.data_dir)
-        runs = [(settings, 0) for settings in grid(model, task_name, name, dim=int(dim))]
+        runs = [(settings, 0) for settings in grid(model, task_name, name, dim=int(dim), layers=2)]
         runs = [runs[i] for i in max(_by_shape(runs), key=len)]
         task = task_factory(graph, task_name, 0, torch.float32, args.device)(runs[0][0])
         runs = runs[: capacity(model, task, max((settings for settings, _ in runs), key=_masked))]

@@ -186,9 +186,11 @@ def main() -> None:
         public = task_name == "node" and dataset in PUBLIC_SPLIT
         runs = [(SPLIT, FIRST_SEED + k) if public else (SPLIT + k, FIRST_SEED) for k in range(RUNS)]
         for change, made in CHANGES[task_name].items():
-            kind, changed = made(Settings(**chosen[cell]["settings"]))
-            common = {"dataset": dataset, "task": task_name, "model": model, "dim": dim, "change": change}
-            record = common | {"settings": dataclasses.asdict(changed), "runs": [list(run) for run in runs]}
+            base = Settings(**chosen[cell]["settings"])
+            kind, changed = made(base)
+            record = {"dataset": dataset, "task": task_name, "model": model, "dim": dim, "change": change}
+            record |= {"base": dataclasses.asdict(base), "settings": dataclasses.asdict(changed)}
+            record["runs"] = [list(run) for run in runs]
             if any(all(line[name] == record[name] for name in record) for line in read_tried(args.results)):
                 continue
             began, scores = time.perf_counter(), []

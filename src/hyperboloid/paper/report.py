@@ -22,6 +22,7 @@ from .cell_jobs import MASKS
 from .cell_work import FINALISTS, SPLIT, RunProtocol
 from .cells import CELL_EXPERIMENTS, MODELS, Cell, all_cells, cells
 from .claims import CLAIMS, Claim, Finding, verdict
+from .depth import depth_section, other_depths, preferred_lines
 from .experiments import run_experiment
 from .figure_report import drawn_sections
 from .markdown import ABOVE, BELOW, MISSING, NARROW, WITHIN, ablation_table, main_table, mark, paper_table, table
@@ -78,7 +79,9 @@ def write_report(results: Path, page: Path) -> Report:
     lines = chosen_lines(everything, SPLIT)
     current = current_lines(everything, lines)
     measured, printed = measured_board(lines), printed_board()
-    counted = measured_board(line for line in lines if line in current)
+    of_today = [line for line in lines if line in current]
+    counted, others = measured_board(of_today), other_depths(everything)
+    preferred = measured_board(preferred_lines(of_today, others))
     findings = [(claim, claim.judge(counted)) for claim in CLAIMS]
     pictures = draw_tables(measured, printed, page.parent / "figures")
     drawn = drawn_sections(results, page.parent / "figures")
@@ -89,12 +92,13 @@ def write_report(results: Path, page: Path) -> Report:
         judged += section.findings
     sections = [
         _head(),
-        _in_short(measured, counted, printed, judged),
+        _in_short(measured, counted, preferred, printed, judged),
         _method(lines, current),
         *_tables(measured, counted, printed),
         molecules,
         _splits(everything, current, measured),
         _claims(findings, counted, printed),
+        depth_section(of_today, others),
         short_falls(lines, _elsewhere(everything, current), read_tried(results)),
         *(section.text for section in drawn),
         _operations(),
@@ -115,7 +119,9 @@ def _head() -> str:
     )
 
 
-def _in_short(measured: Board, counted: Board, printed: Board, findings: Sequence[tuple[Claim[Any], Finding]]) -> str:
+def _in_short(
+    measured: Board, counted: Board, preferred: Board, printed: Board, findings: Sequence[tuple[Claim[Any], Finding]]
+) -> str:
     counts = []
     for experiment in CELL_EXPERIMENTS:
         own = cells(experiment)
@@ -128,6 +134,10 @@ def _in_short(measured: Board, counted: Board, printed: Board, findings: Sequenc
         f"- Against the paper: {_against_print(all_cells(), counted, printed)}",
         f"- LGCN: {_targets(counted)}",
     ]
+    if preferred.scores != counted.scores:
+        lines.append(
+            f"- LGCN with as many layers as validation prefers, where both were measured: {_targets(preferred)}"
+        )
     rows = [[claim.name, f"**{verdict(f)}**", f"{f.compared} of {f.of}"] for claim, f in findings]
     claims = table(["claim", "verdict", "comparisons it rests on"], rows)
     return "## In short\n\n" + "\n".join(lines) + f"\n\n{claims}"
@@ -180,7 +190,8 @@ def _method(lines: Sequence[Line], current: Sequence[Line]) -> str:
         f"the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}, but for what is still getting better; "
         f"the best {FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses "
         f"one; then {usual.seeds} fresh initialisations of it, and only now the test. At most {usual.epochs} epochs, "
-        f"patience {usual.patience} after the first {usual.patience} epochs, no activation after the last layer, "
+        f"patience {usual.patience} after the first {usual.patience} epochs, {usual.layers} layers, no activation "
+        "after the last one, "
         f"{usual.dtype}, split seed {SPLIT} "
         "(Planetoid's public split for the nodes of Cora, Citeseer and Pubmed). For links GCN and κ-GCN average "
         "neighbours instead of summing them by Kipf's normalisation, under which a leaf is far from its hub "

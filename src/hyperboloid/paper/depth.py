@@ -1,0 +1,79 @@
+"""One layer or two: the paper does not say; cells were measured with two, some with one as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hyperboloid.analysis.numbers import percent
+from hyperboloid.training.settings import Settings
+
+from .board import layers_of
+from .cell_work import SPLIT, RunProtocol
+from .cells import all_cells
+from .markdown import table
+from .results import Key, Line, cell_key, key_of
+
+
+def other_depths(everything: Sequence[Line]) -> dict[Key, list[Line]]:
+    """Lines of the usual split and protocol but for the number of layers, the latest of each, by cell."""
+    latest = {
+        (key_of(line), layers_of(line)): line
+        for line in everything
+        if line["split"] == SPLIT
+        and layers_of(line) != Settings.layers
+        and RunProtocol(layers=layers_of(line)).made(line)
+    }
+    found: dict[Key, list[Line]] = {}
+    for (key, _), line in latest.items():
+        found.setdefault(key, []).append(line)
+    return found
+
+
+def preferred_lines(lines: Sequence[Line], others: dict[Key, list[Line]]) -> list[Line]:
+    """For each cell the line of the number of layers that has the best mean *validation* score over its test runs.
+
+    Args:
+        lines: the chosen line of each cell, of the usual number of layers.
+        others: :func:`other_depths`.
+    """
+    return [max([line, *others.get(key_of(line), [])], key=lambda one: one["val_mean"]) for line in lines]
+
+
+def depth_section(lines: Sequence[Line], others: dict[Key, list[Line]]) -> str:
+    """A table of cells that were measured with other numbers of layers; nothing where there are none.
+
+    Args:
+        lines: the lines of today's protocol, of the usual number of layers.
+        others: :func:`other_depths`.
+    """
+    usual = {key_of(line): line for line in lines}
+    preferred = {key_of(line): line for line in preferred_lines(lines, others)}
+    rows = []
+    for cell in all_cells():
+        key = cell_key(cell)
+        if key in usual:
+            rows += [
+                [
+                    f"{cell}",
+                    *(text for line in (usual[key], other) for text in _scores(line)),
+                    f"{layers_of(preferred[key])}",
+                    percent(cell.paper_mean, cell.paper_std),
+                ]
+                for other in others.get(key, [])
+            ]
+    if not rows:
+        return ""
+    text = (
+        "The paper does not say how many layers its models have; the published code has two, and so have all numbers "
+        "above, so that models are compared at the same depth. `hyperboloid paper run link --layers 1` has the same "
+        "search for one. Which number is preferred is decided by the mean *validation* score of the ten runs. Models "
+        "that are not listed have not been measured with one layer yet."
+    )
+    header = ["cell", "2 layers: validation", "test", "other: layers", "validation", "test", "preferred", "printed"]
+    return f"## One layer or two\n\n{text}\n\n{table(header, rows)}"
+
+
+def _scores(line: Line) -> list[str]:
+    """Validation and test scores, before them the number of layers where it is not the usual one."""
+    number = [] if layers_of(line) == Settings.layers else [f"{layers_of(line)}"]
+    return [*number, percent(line["val_mean"]), percent(line["test_mean"], line["test_std"])]
