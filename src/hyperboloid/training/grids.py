@@ -38,8 +38,8 @@ PLACES: dict[str, tuple[dict[str, float], ...]] = {
         {"dropout": 1.0},
     ),
 }
-#: How many layers; a search that must be short has the first number of them. On citation networks one layer for links
-#: is worth up to two points of AUC to LGCN, while for nodes it costs up to four of accuracy: ``results/shortfall.jsonl``.
+#: How many layers; a search that must be short has the first number of them. On citation networks one layer is worth up
+#: to two points of AUC to LGCN for links, and costs up to four of accuracy for nodes (``results/shortfall.jsonl``).
 LAYERS = {"link": (2, 1), "node": (2,)}
 #: A search that must be short: learning rate, p (of features, not of weights) and penalty. A few settings at random may
 #: all be bad; these are corners among which the best ones found on the paper's graphs lie.
