@@ -166,8 +166,10 @@ def _work(pipe: Connection, plan: BenchPlan) -> None:
                 for ended in measured_in_turn(bench, jobs, chosen, _Told(pipe)):
                     _send(pipe, ended)
                 _send(pipe, None)
-        except (InputError, TrainingError) as error:
+        except InputError as error:
             _send(pipe, error)
+        except TrainingError as error:
+            _send(pipe, TrainingError(f"{error} Fewer --workers leave more memory to each."))
         except (OSError, MemoryError) as error:
             _send(pipe, TrainingError(f"{type(error).__name__}: {error}"))
 

@@ -110,8 +110,8 @@ def train_many(
             except torch.OutOfMemoryError as error:  # others may have taken what was free
                 if len(chunk) == 1:
                     raise TrainingError(
-                        "The GPU has no room for even one model: use a smaller --dim, fewer --workers or --device cpu, "
-                        "or wait until it is free."
+                        "The GPU has no room for even one model: use a smaller --dim or --device cpu, or wait "
+                        "until it is free."
                     ) from error
                 turns.appendleft((group, len(chunk) // 2))
             else:
