@@ -151,6 +151,7 @@ def test_nobody_works_on_when_the_command_is_stopped(tmp_path, number):
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.slow  # it waits for most of its time
 def test_out_of_time_all_of_them_stop(tmp_path):
     seen = []
     session = measure(
