@@ -1,7 +1,7 @@
 """What might close LGCN's gap to the paper beyond the search: changes to the settings that a cell has chosen, judged by
 validation scores. No test score is computed.
 
-HYPERBOLOID_DATA=… python benchmarks/shortfall.py            # an hour on 2 cores; goes on where it was stopped
+HYPERBOLOID_DATA=… python benchmarks/shortfall.py            # half an hour on a CPU; goes on where it was stopped
 
 Every change is tried with the settings that the search has found without it, on the same splits and initialisations.
 Lines go to results/shortfall.jsonl, which `hyperboloid paper report` draws up.
@@ -21,12 +21,11 @@ import torch
 from torch import Tensor, nn
 
 from hyperboloid.graphs import load_graph
-from hyperboloid.kernels import random_stream
 from hyperboloid.paper.board import chosen_lines
 from hyperboloid.paper.cell_work import SPLIT
-from hyperboloid.paper.cells import PUBLIC_SPLIT
+from hyperboloid.paper.cells import cells
 from hyperboloid.paper.provenance import code_version, device_name, library_versions
-from hyperboloid.paper.results import append_line, key_of, read_results
+from hyperboloid.paper.results import append_line, cell_key, key_of, read_results
 from hyperboloid.paper.shortfalls import UNCHANGED, read_tried
 from hyperboloid.training.loop import Training
 from hyperboloid.training.settings import Settings
@@ -34,13 +33,13 @@ from hyperboloid.training.tasks import Part, Score, get_task
 
 RESULTS = Path("results")
 #: One cell of each graph and task on which LGCN falls short, and that a CPU can train in seconds.
-CELLS = (
-    ("cora", "link", "lgcn", 16),
-    ("citeseer", "link", "lgcn", 32),
-    ("cora", "node", "lgcn", 32),
-    ("citeseer", "node", "lgcn", 8),
-    ("usa", "node", "lgcn", 16),
-)
+CELLS = [
+    *cells("link", datasets=["cora"], dims=[16], models=["lgcn"]),
+    *cells("link", datasets=["citeseer"], dims=[32], models=["lgcn"]),
+    *cells("node", datasets=["cora"], dims=[32], models=["lgcn"]),
+    *cells("node", datasets=["citeseer"], dims=[8], models=["lgcn"]),
+    *cells("node", datasets=["usa"], dims=[16], models=["lgcn"]),
+]
 #: Runs: a split each, or where the split came with the data an initialisation each; seeds that no cell is tested with.
 RUNS, FIRST_SEED = 5, 50
 
@@ -69,23 +68,7 @@ class Averaged(Training):
         return found
 
 
-class Links(Training):
-    """Training for links with a loss of its own."""
-
-    def _backward(self) -> float:
-        assert self.optimizer is not None
-        self.encoder.train()
-        self.optimizer.zero_grad(set_to_none=True)
-        with random_stream(self.seed, self.epoch):
-            loss = self.loss()
-        loss.backward()
-        return float(loss.detach())
-
-    def loss(self) -> Tensor:
-        raise NotImplementedError
-
-
-class LearnedDecoder(Links):
+class LearnedDecoder(Training):
     """Learns the r and t of the Fermi-Dirac decoder, which order nothing anew but shape the loss."""
 
     def __init__(self, *args: Any) -> None:
@@ -94,7 +77,7 @@ class LearnedDecoder(Links):
         assert self.optimizer is not None
         self.optimizer.add_param_group({"params": [self.shift, self.scale], "weight_decay": 0.0})
 
-    def loss(self) -> Tensor:
+    def _loss(self) -> Tensor:
         logits = self.task.logits(
             self.encoder, self.task.encode(self.encoder), self.task.examples(self.seed, self.epoch)
         )
@@ -102,23 +85,23 @@ class LearnedDecoder(Links):
         return found
 
 
-class MoreNonEdges(Links):
+class MoreNonEdges(Training):
     """Three fresh non-edges for each edge, which together count as much as it."""
 
     times = 3
 
-    def loss(self) -> Tensor:
+    def _loss(self) -> Tensor:
         z = self.task.encode(self.encoder)
         draws = [self.task.examples(self.seed + (k << 20), self.epoch) for k in range(self.times)]
         return torch.stack([self.task.losses(self.task.logits(self.encoder, z, d), None) for d in draws]).mean()
 
 
-class HiddenEdges(Links):
+class HiddenEdges(Training):
     """Half of the training edges are hidden from messages in each epoch, and only these are predicted."""
 
     share = 0.5
 
-    def loss(self) -> Tensor:
+    def _loss(self) -> Tensor:
         task, pairs = self.task, self.task.examples(self.seed, self.epoch)
         edges, others = pairs.chunk(2, dim=1)
         draw = torch.Generator().manual_seed((self.seed << 20) + self.epoch)
@@ -179,31 +162,29 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the results")
     args = parser.parse_args()
     chosen = {key_of(line): line for line in chosen_lines(read_results(args.results), SPLIT)}
-    code = code_version()
+    code, there = code_version(), read_tried(args.results)
     for cell in CELLS:
-        dataset, task_name, model, dim = cell
-        graph = load_graph(dataset, data_dir=args.data_dir)
-        public = task_name == "node" and dataset in PUBLIC_SPLIT
-        runs = [(SPLIT, FIRST_SEED + k) if public else (SPLIT + k, FIRST_SEED) for k in range(RUNS)]
-        for change, made in CHANGES[task_name].items():
-            base = Settings(**chosen[cell]["settings"])
+        graph = load_graph(cell.graph, data_dir=args.data_dir)
+        base = Settings(**chosen[cell_key(cell)]["settings"])
+        runs = [(SPLIT, FIRST_SEED + k) if cell.public_split else (SPLIT + k, FIRST_SEED) for k in range(RUNS)]
+        for change, made in CHANGES[cell.task].items():
             kind, changed = made(base)
-            record = {"dataset": dataset, "task": task_name, "model": model, "dim": dim, "change": change}
+            record = {name: getattr(cell, name) for name in ("dataset", "task", "model", "dim")} | {"change": change}
             record |= {"base": dataclasses.asdict(base), "settings": dataclasses.asdict(changed)}
             record["runs"] = [list(run) for run in runs]
-            if any(all(line[name] == record[name] for name in record) for line in read_tried(args.results)):
+            if any(all(line[name] == record[name] for name in record) for line in there):
                 continue
             began, scores = time.perf_counter(), []
             for split, seed in runs:
-                task = get_task(task_name)(graph, changed, split, torch.float32, "cpu")
-                at_work = kind(model, task, changed, seed)
+                task = get_task(cell.task)(graph, changed, split, torch.float32, "cpu")
+                at_work = kind(cell.model, task, changed, seed)
                 while not at_work.done:
                     at_work.step()
                 scores.append(at_work.best.metric)
             line = {"experiment": "shortfall", **record, "val": scores, "commit": code, "device": device_name("cpu")}
             line |= {"versions": library_versions(), "seconds": time.perf_counter() - began}
             append_line(args.results, line)
-            print(*cell, f"{sum(scores) / RUNS:.4f}", change, f"{line['seconds']:.0f} s", flush=True)
+            print(cell, f"{sum(scores) / RUNS:.4f}", change, f"{line['seconds']:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

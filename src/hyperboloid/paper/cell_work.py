@@ -82,7 +82,7 @@ class RunProtocol:
 
     def made(self, line: Mapping[str, Any]) -> bool:
         """Whether a line was measured so, with today's grid and splits."""
-        grid = _size_of_search(line["model"], line["task"], self.tries, self.layers)
+        grid = _size_of_search(self, line["model"], line["task"])
         same = line["protocol"] == self.record(line["model"], line["task"]) and line["grid"] == grid
         return bool(same and not line["parts"].startswith(BIASED_PARTS))
 
@@ -108,8 +108,8 @@ class RunProtocol:
 
 
 @cache
-def _size_of_search(model: str, task: str, tries: int | None, layers: int) -> int:
-    return len(to_try(model, task, "*", tries, **({} if is_shallow(model) else {"layers": layers})))
+def _size_of_search(protocol: RunProtocol, model: str, task: str) -> int:
+    return len(to_try(model, task, "*", protocol.tries, **protocol.fixed(model)))
 
 
 @dataclass(frozen=True)

@@ -104,9 +104,14 @@ class Training:
         self.encoder.train()
         self.optimizer.zero_grad(set_to_none=True)
         with random_stream(self.seed, self.epoch):
-            loss = self.task.loss(self.encoder, self.seed, self.epoch)
+            loss = self._loss()
         loss.backward()
         return float(loss.detach())
+
+    def _loss(self) -> Tensor:
+        """What is made smaller in this epoch."""
+        loss: Tensor = self.task.loss(self.encoder, self.seed, self.epoch)
+        return loss
 
     @torch.no_grad()
     def score(self, part: Part) -> Score:
