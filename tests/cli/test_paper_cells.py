@@ -30,6 +30,15 @@ def test_run_measures_shows_and_resumes(cli, tmp_path):
     assert (tmp_path / "results" / "node.jsonl").read_text() == line + "\n"
 
 
+def test_one_command_goes_on_with_all_tables(cli, tmp_path):
+    words = ("paper", "run", "tables", "--datasets", "disease", "--dims", 64, "--models", "gcn,hgcn_c", *TINY)
+    result = cli(*words, "--commit", "abc", "--json")
+    assert result.code == 0, result.err
+    assert (result.json["experiment"], result.json["measured"]) == ("tables", 4)
+    made = {path.name: len(path.read_text().splitlines()) for path in (tmp_path / "results").iterdir()}
+    assert made == {"link.jsonl": 1, "node.jsonl": 1, "ablation.jsonl": 2}
+
+
 def test_out_of_time_the_rest_is_left(cli, tmp_path):
     result = cli(*DISEASE, "--epochs", 100_000, "--budget", "0.1s", "--json")
     assert result.code == 0
@@ -51,13 +60,13 @@ def test_out_of_time_the_rest_is_left(cli, tmp_path):
         ("link --budget soon", "--budget must be a time like 90s, 10m or 2h, not 'soon'."),
         ("link --tries 0", "tries must be at least 1, not 0."),
         ("link --workers 0", "There must be at least 1 worker, not 0."),
-        ("delta --workers 2", "--workers means nothing for 'delta'; it belongs to: link, node, ablation."),
+        ("delta --workers 2", "--workers means nothing for 'delta'; it belongs to: link, node, ablation, tables."),
         ("link --dtype half", "dtype must be one of float32, float64, not 'half'."),
         ("link --masks authors", "Only the nodes of amazon come with the authors' masks"),
         ("link --seed 1", "--seed means nothing for 'link'; it belongs to: operations, centroids"),
         (
             "centroids --data-dir x",
-            "--data-dir means nothing for 'centroids'; it belongs to: link, node, ablation, zinc",
+            "--data-dir means nothing for 'centroids'; it belongs to: link, node, ablation, tables, zinc",
         ),
     ],
 )

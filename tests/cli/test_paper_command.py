@@ -41,7 +41,7 @@ def test_an_unknown_name_is_refused_with_the_list(cli):
     result = cli("paper", "run", "nosuch")
     assert result.code == 2
     assert result.out == ""
-    choice = ", ".join((*EXPERIMENTS, "link", "node", "ablation", "zinc", *FIGURES))
+    choice = ", ".join((*EXPERIMENTS, "link", "node", "ablation", "tables", "zinc", *FIGURES))
     assert result.error == f"There is no experiment 'nosuch'; choose one of: {choice}."
 
 

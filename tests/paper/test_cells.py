@@ -73,10 +73,23 @@ def test_filters_keep_the_table_s_order():
     assert cells("node") == cells("node", datasets=DATASETS, dims=DIMS, models=MODELS)
 
 
+def test_all_tables_have_each_cell_once_and_the_quickest_graphs_first():
+    every = cells("tables")
+    assert len(every) == len(set(every)) == 456
+    assert set(every) == {cell for experiment in CELL_EXPERIMENTS for cell in cells(experiment)}
+    assert list(dict.fromkeys(cell.dataset for cell in every)) == list(DATASETS)
+    some = cells("tables", datasets=["usa"], dims=[64, 8], models=["lgcn", "hgcn_c"])
+    assert [(c.task, c.dim, c.model) for c in some] == [
+        ("link", 8, "lgcn"), ("link", 64, "lgcn"), ("node", 8, "lgcn"), ("node", 64, "lgcn"),
+        ("link", 64, "hgcn_c"), ("node", 64, "hgcn_c"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("experiment", "filters", "sentence"),
     [
-        ("zinc", {}, "There is no table 'zinc'; choose one of: link, node, ablation."),
+        ("zinc", {}, "There is no table 'zinc'; choose one of: link, node, ablation, tables."),
+        ("tables", {"models": ["mlp"]}, "There is no model 'mlp' in 'tables'; choose among: lgcn, gcn, "),
         (
             "link",
             {"datasets": ["karate"]},

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Measure the paper's tables and figures again.", no_args_is_help=True)
 
-CELLS = "Tables 4 to 7 (link, node, ablation, zinc) and figures"
+CELLS = "Tables 4 to 7 (link, node, ablation or all three: tables; zinc) and figures"
 ZINC = "Table 7 (zinc)"
 ON = "the same command goes on where it stopped"
 #: Options of the experiments that are made of cells, and of those on molecules.
@@ -46,8 +46,8 @@ def run(
         str,
         typer.Argument(
             metavar="NAME",
-            help="Which one: operations (Table 1), centroids (2), link (4), node (5), ablation (6), zinc (7), or a "
-            f"figure: {', '.join(FIGURES)}.",
+            help="Which one: operations (Table 1), centroids (2), link (4), node (5), ablation (6), tables (what is "
+            f"missing of these three), zinc (7), or a figure: {', '.join(FIGURES)}.",
         ),
     ],
     seed: Annotated[int, typer.Option(help="Seed of what is drawn at random.")] = 0,
@@ -106,7 +106,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run one of the paper's experiments; cells of Tables 4 to 7 and lines of figures that are there stay."""
-    from hyperboloid.paper.cells import CELL_EXPERIMENTS, cells
+    from hyperboloid.paper.cells import CELL_EXPERIMENTS, TABLES, cells
 
     name = name.lower()
     _refuse(context, name)
@@ -135,7 +135,7 @@ def run(
         where = {"results": results, "work": work, "budget": seconds, "data_dir": data_dir, "device": device}
         _zinc(_words(models), _words(properties), made, {**where, "code": commit}, as_json)
         return
-    if name not in CELL_EXPERIMENTS:
+    if name not in (*CELL_EXPERIMENTS, TABLES):
         from hyperboloid.paper.experiments import run_experiment
 
         table = run_experiment(name, seed)
@@ -263,22 +263,22 @@ def _run_figure(name: str, asked: Asked, figures: Path, commit: str | None, as_j
 
 def _options_of(name: str) -> set[str]:
     """Options that mean something to an experiment."""
-    from hyperboloid.paper.cells import CELL_EXPERIMENTS
+    from hyperboloid.paper.cells import CELL_EXPERIMENTS, TABLES
     from hyperboloid.paper.figures import COMMON_OPTIONS, get_figure
 
     if name in FIGURES:
         return {*COMMON_OPTIONS, *get_figure(name).options}
     if name == "zinc":
         return ZINC_OPTIONS
-    return CELL_OPTIONS if name in CELL_EXPERIMENTS else {"seed"}
+    return CELL_OPTIONS if name in (*CELL_EXPERIMENTS, TABLES) else {"seed"}
 
 
 def _refuse(context: typer.Context, name: str) -> None:
     """An option that means nothing for this experiment is a mistake; one that nobody knows is refused elsewhere."""
-    from hyperboloid.paper.cells import CELL_EXPERIMENTS
+    from hyperboloid.paper.cells import CELL_EXPERIMENTS, TABLES
     from hyperboloid.paper.experiments import EXPERIMENTS
 
-    everyone = (*EXPERIMENTS, *CELL_EXPERIMENTS, "zinc", *FIGURES)
+    everyone = (*EXPERIMENTS, *CELL_EXPERIMENTS, TABLES, "zinc", *FIGURES)
     sources = {option: context.get_parameter_source(option) for option in context.params}
     given = {option for option, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     for option in sorted(given - {"name", "as_json"} - _options_of(name)):

@@ -14,6 +14,8 @@ Name = TypeVar("Name", str, int)
 
 #: Table 4, link prediction; Table 5, node classification; Table 6, the variants of LGCN and HGCN.
 CELL_EXPERIMENTS = ("link", "node", "ablation")
+#: All three of them; a run of it measures whatever is missing.
+TABLES = "tables"
 #: The paper's data sets, the quickest to measure first.
 DATASETS = ("disease", "usa", "cora", "citeseer", "pubmed", "amazon")
 DIMS = (8, 16, 32, 64)
@@ -79,14 +81,22 @@ def cells(
     """The cells of a table, the quickest graphs first.
 
     Args:
-        experiment: one of :data:`CELL_EXPERIMENTS`.
+        experiment: one of :data:`CELL_EXPERIMENTS`, or :data:`TABLES`, which has each of their cells once.
         datasets: only these; None for all. Likewise ``dims`` and ``models``.
 
     Raises:
         InputError: a name that the table does not have.
     """
-    if experiment not in CELL_EXPERIMENTS:
-        raise InputError(f"There is no table '{experiment}'; choose one of: {', '.join(CELL_EXPERIMENTS)}.")
+    if experiment not in (*CELL_EXPERIMENTS, TABLES):
+        choice = ", ".join((*CELL_EXPERIMENTS, TABLES))
+        raise InputError(f"There is no table '{experiment}'; choose one of: {choice}.")
+    if experiment == TABLES:
+        every_model = tuple(dict.fromkeys((*MODELS, *ABLATION_MODELS)))
+        graphs = chosen_names("data set", experiment, datasets, DATASETS)
+        widths = chosen_names("dimension", experiment, dims, DIMS)
+        names = chosen_names("model", experiment, models, every_model)
+        asked = [c for c in all_cells() if c.dataset in graphs and c.dim in widths and c.model in names]
+        return sorted(asked, key=lambda cell: DATASETS.index(cell.dataset))
     ablation = experiment == "ablation"
     chosen_datasets = chosen_names("data set", experiment, datasets, ABLATION_DATASETS if ablation else DATASETS)
     chosen_dims = chosen_names("dimension", experiment, dims, (ABLATION_DIM,) if ablation else DIMS)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Sequence
 
 from hyperboloid.analysis.numbers import percent
 from hyperboloid.training.settings import Settings
 
-from .board import layers_of
+from .board import layers_of, measured_board
 from .cell_work import SPLIT, RunProtocol
-from .cells import all_cells
+from .cells import DATASETS, MODELS, all_cells
+from .claims import SHALLOW, TASKS, best_model, points
 from .markdown import table
 from .results import Key, Line, cell_key, key_of
 
@@ -70,7 +72,39 @@ def depth_section(lines: Sequence[Line], others: dict[Key, list[Line]]) -> str:
         "that are not listed have not been measured with one layer yet."
     )
     header = ["cell", "2 layers: validation", "test", "other: layers", "validation", "test", "preferred", "printed"]
-    return f"## One layer or two\n\n{text}\n\n{table(header, rows)}"
+    parts = ["## One layer or two", text, _gains(usual, others), *_best_of_all(lines, others), table(header, rows)]
+    return "\n\n".join(parts)
+
+
+def _gains(usual: dict[Key, Line], others: dict[Key, list[Line]]) -> str:
+    """What another number of layers is worth to each model, mean over the dimensions that have both."""
+    gains: dict[int, dict[tuple[str, str], list[float]]] = {}
+    for key in usual.keys() & others.keys():
+        for line in others[key]:
+            own = gains.setdefault(layers_of(line), {}).setdefault((line["dataset"], line["model"]), [])
+            own.append(100 * (line["test_mean"] - usual[key]["test_mean"]))
+    sentences = []
+    for layers, found in sorted(gains.items()):
+        graphs = []
+        for dataset in DATASETS:
+            means = {m: statistics.mean(found[dataset, m]) for m in MODELS if (dataset, m) in found}
+            if means:
+                graphs.append(f"{dataset} " + ", ".join(f"{model} {points(gain)}" for model, gain in means.items()))
+        name = "one layer" if layers == 1 else f"{layers} layers"
+        sentences.append(f"Gain by {name} in points of the test score, mean over dimensions: {'; '.join(graphs)}.")
+    return " ".join(sentences)
+
+
+def _best_of_all(lines: Sequence[Line], others: dict[Key, list[Line]]) -> list[str]:
+    """LGCN against the best rival, each with the number of layers that it prefers, where every GCN has both."""
+    both = [line for line in preferred_lines(lines, others) if key_of(line) in others or line["model"] in SHALLOW]
+    found = {task: best_model(task, True, measured_board(both)) for task in TASKS}
+    return [
+        f"With as many layers as each model prefers, where every GCN was measured with both ({TASKS[task]}): "
+        f"{finding.text}"
+        for task, finding in found.items()
+        if finding.compared
+    ]
 
 
 def _scores(line: Line) -> list[str]:

@@ -81,7 +81,7 @@ def write_report(results: Path, page: Path) -> Report:
     measured, printed = measured_board(lines), printed_board()
     of_today = [line for line in lines if line in current]
     counted, others = measured_board(of_today), other_depths(everything)
-    preferred = measured_board(preferred_lines(of_today, others))
+    preferred = preferred_lines(of_today, others)
     findings = [(claim, claim.judge(counted)) for claim in CLAIMS]
     pictures = draw_tables(measured, printed, page.parent / "figures")
     drawn = drawn_sections(results, page.parent / "figures")
@@ -92,14 +92,14 @@ def write_report(results: Path, page: Path) -> Report:
         judged += section.findings
     sections = [
         _head(),
-        _in_short(measured, counted, preferred, printed, judged),
+        _in_short(measured, counted, measured_board(preferred), printed, judged),
         _method(lines, current),
         *_tables(measured, counted, printed),
         molecules,
         _splits(everything, current, measured),
         _claims(findings, counted, printed),
         depth_section(of_today, others),
-        short_falls(lines, _elsewhere(everything, current), read_tried(results)),
+        short_falls(preferred, _elsewhere(everything, current), read_tried(results)),
         *(section.text for section in drawn),
         _operations(),
         _provenance(lines),

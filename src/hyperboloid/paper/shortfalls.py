@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hyperboloid.analysis.numbers import percent
+from hyperboloid.training.settings import Settings
 
+from .board import layers_of
 from .cells import Cell, all_cells
 from .markdown import MISSING, table
 from .results import Key, Line, cell_key, key_of, read_figure_results
@@ -28,8 +30,8 @@ def short_falls(lines: Sequence[Line], elsewhere: Mapping[Key, str], tried: Sequ
     """LGCN's cells below one printed standard deviation, the farthest first.
 
     Args:
-        lines: the chosen one of each cell.
-        elsewhere: scores over several splits.
+        lines: one for each cell, of the number of layers that validation prefers.
+        elsewhere: scores over several splits, of the usual number of layers.
         tried: lines of :func:`read_tried`.
     """
     by_key = {key_of(line): line for line in lines}
@@ -50,15 +52,17 @@ def short_falls(lines: Sequence[Line], elsewhere: Mapping[Key, str], tried: Sequ
             percent(line["test_mean"], line["test_std"]),
             percent(cell.paper_mean, cell.paper_std),
             f"{100 * short:.1f}",
-            elsewhere.get(cell_key(cell), MISSING),
+            elsewhere.get(cell_key(cell), MISSING) if layers_of(line) == Settings.layers else MISSING,
             f"{line.get('tried', MISSING)} settings",
+            f"{layers_of(line)}",
             percent(line["val_mean"]) if "val_mean" in line else MISSING,
         ]
         for short, cell, line in sorted(found, key=lambda entry: -entry[0])
     ]
     below = "points below the mean less one deviation"
-    header = ["cell", "measured", "printed", below, "over several splits", "tried", "validation"]
-    parts = [HEADING, table(header, rows), _beyond_the_search(tried)]
+    header = ["cell", "measured", "printed", below, "over several splits", "tried", "layers", "validation"]
+    intro = "Cells have as many layers as validation prefers, where both numbers were measured."
+    parts = [HEADING, intro, table(header, rows), _beyond_the_search(tried)]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -78,8 +82,9 @@ def _beyond_the_search(tried: Sequence[Line]) -> str:
         "Changes beyond the search, each to the settings that it has chosen, and judged by *validation* scores: points "
         "gained, ± the standard error of the mean over the same splits or, where the split is public, initialisations "
         "(`python benchmarks/shortfall.py`). The unchanged setting has a head start where it was chosen by the same "
-        "validation part: on split 0, and on public splits. None of them is part of the protocol: what is offered to "
-        "LGCN has to be offered to every model."
+        "validation part: on split 0, and on public splits. Longer patience raises a validation score by itself, which "
+        "is the best of more epochs. None of them is part of the protocol: what is offered to LGCN has to be offered "
+        "to every model."
     )
     return f"{text}\n\n{table(['change', *map(_name, cells)], [start, *rows])}"
 
