@@ -90,7 +90,8 @@ for query, key, given, kept in ((None, z, weight, keep), (z, z, None, None), (No
 step, record = torch.ones((), dtype=torch.int32), torch.zeros(M, dtype=torch.float64)
 state = torch.randn(M, 30)
 gpu_training.adam_(*(state.clone() for _ in range(4)), torch.ones(30), beta, beta, step, (0.9, 0.999), 1e-8)
-gpu_training.judge(record, beta, record.clone(), beta.clone(), torch.zeros(M, dtype=torch.int32), step, 20, 5)
+epochs = (torch.zeros(M, dtype=torch.int32) for _ in range(2))
+gpu_training.judge(record, beta, record.clone(), beta.clone(), *epochs, step, 20, 5, 0.9, 1.1)
 random_key = gpu_random.fold(step, 3)
 gpu_random.keep_mask(random_key, 4, torch.tensor(0.5), P)
 for numbers in (z[0], z[0].T, z.flatten(1)):

@@ -36,20 +36,24 @@ def test_adam_is_torch_s_for_each_model(dtype, tolerance):
 @pytest.mark.usefixtures("backend")
 def test_what_is_better_than_before():
     nan, inf = math.nan, math.inf
-    cases = list(product((0.5, 0.7, nan), (0.3, 0.4, nan, inf, -inf), (-inf, 0.5, 0.6), (0.35, inf), (0, 4, 5, 9)))
-    cases *= 4  # more than a block
-    assert len(cases) > 1024
+    scores = ((0.5, 0.7, nan), (0.3, 0.4, nan, inf, -inf))
+    cases = list(product(*scores, (-inf, 0.5, 0.6), (0.35, inf), (0, 4, 5, 9), (0, 7, 12, 25)))
+    assert len(cases) > 1024  # more than a block
     for epoch in (10, 20, 21):
-        metric, loss, best, best_loss, best_epoch = (torch.tensor(column) for column in zip(*cases, strict=True))
-        best, metric, best_epoch = best.double(), metric.double(), best_epoch.int()
+        metric, loss, best, best_loss, best_epoch, since = map(torch.tensor, zip(*cases, strict=True))
+        best, metric, best_epoch, since = best.double(), metric.double(), best_epoch.int(), since.int()
         now = torch.tensor(epoch, dtype=torch.int32)
         better = judge_(
-            metric, loss, best=best, best_loss=best_loss, best_epoch=best_epoch, epoch=now, epochs=20, patience=5
-        )
-        for k, (m, value, record, record_loss, at) in enumerate(cases):
+            metric, loss, best=best, best_loss=best_loss, best_epoch=best_epoch, learning_since=since, epoch=now,
+            epochs=20, patience=5, plateau=0.41,
+        )  # fmt: skip
+        for k, (m, value, record, record_loss, at, begun) in enumerate(cases):
             # a pair is the larger one by its first number, or by its second if those are equal
             expected = (m, -value) > (record, -record_loss) and math.isfinite(value) and not math.isnan(m)
-            expected = expected and epoch - max(at, 5) <= 5 and epoch <= 20
+            # within a tenth of 0.41 nothing is learned; no number says nothing
+            begun = begun if value == 0.4 or math.isnan(value) else min(begun, epoch)
+            assert since[k] == begun
+            expected = expected and epoch - max(at, begun, 5) <= 5 and epoch <= 20
             assert better[k] == expected
             now_best = (m, value, epoch) if expected else (record, record_loss, at)
             assert (best[k], best_loss[k], best_epoch[k]) == pytest.approx(now_best, abs=1e-7)

@@ -111,8 +111,19 @@ def test_links_found_with_kipf_s_normalisation_are_measured_again(model):
     today = RunProtocol().record(model, "link")
     assert not RunProtocol().made(old)
     assert RunProtocol().made(old | {"protocol": today})
-    assert today["search"] != RunProtocol().record("gat", "link")["search"]
     assert RunProtocol().record(model, "node") == RunProtocol().record("gat", "node")
+
+
+def test_links_whose_models_were_not_waited_for_count_and_are_told_of():
+    lines = [line for line in read_results(RESULTS) if line["split"] == 0 and line["protocol"].get("layers", 2) == 2]
+    early = [line for line in lines if RunProtocol.gave_up_early(line) and RunProtocol().made(line)]
+    assert {line["task"] for line in early} == {"link"}
+    assert {"lgcn", "gcn", "kgcn", "hat"} <= {line["model"] for line in early}
+    assert not {"deepwalk", "poincare_emb"} & {line["model"] for line in early}
+    now = early[0] | {"protocol": RunProtocol().record(early[0]["model"], "link")}
+    assert RunProtocol().made(now)
+    assert not RunProtocol.gave_up_early(now)
+    assert not RunProtocol().made(early[0] | {"protocol": early[0]["protocol"] | {"search": 2}})
 
 
 def test_nodes_judged_by_parts_without_rare_classes_are_measured_again():

@@ -84,19 +84,6 @@ def test_messages_do_not_pass_along_hidden_edges():
     assert not any((u, v) in used or (v, u) in used for u, v in hidden.t().tolist())
 
 
-@pytest.mark.parametrize("lr", [0.01, 0.0])
-def test_stops_after_patience_and_keeps_the_best_epoch(tmp_path, lr):
-    """The first epochs, as many as there is patience, do not count: without learning it stops after twice as many."""
-    experiment = hyperboloid.fit("karate", task="link", epochs=500, patience=7, lr=lr, out=tmp_path / "run")
-    lines = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    run = experiment.best.summary
-    assert run["epochs"] == len(lines) == max(run["best_epoch"], 7) + 7 < 500
-    assert (run["best_epoch"] == 1) == (lr == 0)
-    assert max(line["val_auc"] for line in lines) == lines[run["best_epoch"] - 1]["val_auc"] == run["val"]
-    assert experiment.best.score("val").metric == run["val"]
-    assert experiment.best.score("test").metric == run["test"]
-
-
 def test_weight_decay_spares_biases_and_curvatures():
     task = NodeTask(load_graph("disease"), Settings(), 0, F32, "cpu")
     training = Training("lgcn", task, Settings(weight_decay=0.1), 0)

@@ -47,8 +47,8 @@ def edge_losses(logits: Tensor) -> tuple[Tensor, Tensor]:
 
 @triton.jit(do_not_specialize=["models"])
 def _judge(
-    metric_ptr, loss_ptr, best_ptr, best_loss_ptr, best_epoch_ptr, epoch_ptr, better_ptr, models, epochs, patience,
-    BLOCK: tl.constexpr,
+    metric_ptr, loss_ptr, best_ptr, best_loss_ptr, best_epoch_ptr, since_ptr, epoch_ptr, better_ptr, models, epochs,
+    patience, low, high, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Whether each of ``(M,)`` models is better than it was, and if so the new numbers."""
     model = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -56,7 +56,11 @@ def _judge(
     epoch = tl.load(epoch_ptr)
     metric, loss = tl.load(metric_ptr + model, there), tl.load(loss_ptr + model, there)
     best, best_loss = tl.load(best_ptr + model, there), tl.load(best_loss_ptr + model, there)
-    last = tl.minimum(tl.maximum(tl.load(best_epoch_ptr + model, there), patience) + patience, epochs)
+    since = tl.load(since_ptr + model, there)
+    since = tl.where((loss < low) | (loss > high), tl.minimum(since, epoch), since)
+    tl.store(since_ptr + model, since, there)
+    start = tl.maximum(tl.maximum(tl.load(best_epoch_ptr + model, there), since), patience)
+    last = tl.minimum(start + patience, epochs)
     better = (metric > best) | ((metric == best) & (loss < best_loss))
     better = better & (tl.abs(loss) < float("inf")) & (epoch <= last)
     tl.store(best_ptr + model, metric, there & better)
@@ -66,15 +70,15 @@ def _judge(
 
 
 def judge(
-    metric: Tensor, loss: Tensor, best: Tensor, best_loss: Tensor, best_epoch: Tensor, epoch: Tensor, epochs: int,
-    patience: int,
+    metric: Tensor, loss: Tensor, best: Tensor, best_loss: Tensor, best_epoch: Tensor, learning_since: Tensor,
+    epoch: Tensor, epochs: int, patience: int, low: float, high: float,
 ) -> Tensor:  # fmt: skip
     """See :func:`hyperboloid.training.batch_steps.judge_`."""
     better = torch.empty(best.shape, dtype=torch.bool, device=best.device)
     models = better.numel()
     _judge[(-(-models // BLOCK),)](
-        metric.contiguous(), loss.contiguous(), best, best_loss, best_epoch, epoch, better.view(torch.uint8), models,
-        epochs, patience, BLOCK=BLOCK,
+        metric.contiguous(), loss.contiguous(), best, best_loss, best_epoch, learning_since, epoch,
+        better.view(torch.uint8), models, epochs, patience, low, high, BLOCK=BLOCK,
     )  # fmt: skip
     return better
 

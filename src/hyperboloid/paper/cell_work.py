@@ -40,8 +40,10 @@ FINALISTS = 16
 #: Counts the changes of search and early stopping that no other number of the protocol tells of: 2 since the first
 #: epochs do not count for patience, and since halving spares what is still rising; 3 since there are 16 finalists.
 SEARCH = 3
-#: The same where a model leaves it open how neighbours are summed: since they are averaged for links.
-SEARCH_OF_AVERAGES = SEARCH + 1
+#: The same for links: since models are waited for that have not begun to learn (``training/patience.py``).
+SEARCH_OF_LINKS = SEARCH + 2
+#: And before that; 4 where a model leaves it open how neighbours are summed, since they are averaged.
+EARLIER_OF_LINKS, EARLIER_OF_AVERAGES = SEARCH, SEARCH + 1
 #: How parts were named as long as the validation part of nodes had hardly any of rare classes.
 BIASED_PARTS = "20 per class/"
 #: Seconds of work that a kill may leave out of a cell's recorded time.
@@ -81,18 +83,31 @@ class RunProtocol:
         return {"epochs": self.epochs, "patience": self.patience, "layers": self.layers}
 
     def made(self, line: Mapping[str, Any]) -> bool:
-        """Whether a line was measured so, with today's grid and splits."""
-        grid = _size_of_search(self, line["model"], line["task"])
-        same = line["protocol"] == self.record(line["model"], line["task"]) and line["grid"] == grid
+        """Whether a line was measured so, with today's grid and splits.
+
+        The earlier search for links counts too: all that it can have lost are settings and runs that did not begin to
+        learn in time, and :meth:`gave_up_early` tells.
+        """
+        model, task = line["model"], line["task"]
+        told = line["protocol"] | ({"search": SEARCH_OF_LINKS} if self.gave_up_early(line) else {})
+        same = told == self.record(model, task) and line["grid"] == _size_of_search(self, model, task)
         return bool(same and not line["parts"].startswith(BIASED_PARTS))
+
+    @staticmethod
+    def gave_up_early(line: Mapping[str, Any]) -> bool:
+        """Whether patience with a line's models for links could end before they had begun to learn."""
+        if line["task"] != "link" or is_shallow(line["model"]):
+            return False
+        averages = "normalization" in get_model(line["model"]).load().takes()
+        before: int = EARLIER_OF_AVERAGES if averages else EARLIER_OF_LINKS
+        return bool(line["protocol"].get("search") == before)
 
     def record(self, model: str, task: str) -> dict[str, Any]:
         """What a line tells of it; the shallow models' search and stopping have always been the same.
 
         The usual number of layers is not told: it was the only one once.
         """
-        averages = task == "link" and "normalization" in get_model(model).load().takes()
-        version = {} if is_shallow(model) else {"search": SEARCH_OF_AVERAGES if averages else SEARCH}
+        version = {} if is_shallow(model) else {"search": SEARCH_OF_LINKS if task == "link" else SEARCH}
         told = dataclasses.asdict(self)
         if self.layers == Settings.layers or is_shallow(model):
             del told["layers"]

@@ -26,6 +26,7 @@ from hyperboloid.nn.settings import PER_MODEL
 
 from .batch_steps import adam_, judge_
 from .loop import build_encoder
+from .patience import last_epoch, longest_wait
 from .recording import Recording
 from .settings import Settings
 from .stacked import Stacked
@@ -106,7 +107,7 @@ class Batch:
 
         # a probability that is 0 for all needs no mask
         self._numbers = {n: numbers(n) for n in PER_MODEL if any(getattr(s, n) for s, _ in runs)}
-        count = len(runs)
+        count, wait = len(runs), longest_wait(task.plateau, runs[0][0].patience)
         self._per_model: dict[str, Tensor] = {
             "seed": torch.tensor([seed for _, seed in runs], dtype=torch.int32, device=flat.device),
             "lr": numbers("lr"),
@@ -114,6 +115,7 @@ class Batch:
             "best": torch.full((count,), -torch.inf, dtype=torch.float64, device=flat.device),
             "best_loss": torch.full((count,), torch.inf, dtype=flat.dtype, device=flat.device),
             "best_epoch": torch.zeros(count, dtype=torch.int32, device=flat.device),
+            "learning_since": torch.full((count,), wait, dtype=torch.int32, device=flat.device),
             "broken_at": torch.zeros(count, dtype=torch.int32, device=flat.device),
             "mean": torch.zeros_like(flat),
             "square": torch.zeros_like(flat),
@@ -171,12 +173,12 @@ class Batch:
     def _judge(self) -> None:
         """Score the validation part, and keep what is best for each model that still has patience."""
         logits = self._forward(self._state, self.task.part("val"), training=False)
-        records = {name: self._per_model[name] for name in ("best", "best_loss", "best_epoch")}
+        records = {name: self._per_model[name] for name in ("best", "best_loss", "best_epoch", "learning_since")}
         settings = self.runs[0][0]  # of all, in what follows
         losses, broken_at = self.task.losses(logits, "val"), self._per_model["broken_at"]
         better = judge_(
             self.task.metrics(logits, "val"), losses, **records,
-            epoch=self._epoch, epochs=settings.epochs, patience=settings.patience,
+            epoch=self._epoch, epochs=settings.epochs, patience=settings.patience, plateau=self.task.plateau,
         )  # fmt: skip
         broken_at.add_(self._epoch * ((broken_at == 0) & ~losses.isfinite()))
         kept = self._best_state.flat
@@ -185,10 +187,11 @@ class Batch:
     @property
     def outcomes(self) -> list[Outcome]:
         """How each model has done so far."""
-        columns = (self._per_model[n].tolist() for n in ("best", "best_loss", "best_epoch", "broken_at"))
+        names = ("best", "best_loss", "best_epoch", "learning_since", "broken_at")
+        columns = (self._per_model[name].tolist() for name in names)
         out = []
-        for (settings, seed), val, loss, best_epoch, broken_at in zip(self.runs, *columns, strict=True):
-            last = settings.last_epoch(best_epoch)
+        for (settings, seed), val, loss, best_epoch, since, broken_at in zip(self.runs, *columns, strict=True):
+            last = last_epoch(best_epoch, since, settings.patience, settings.epochs)
             if 0 < broken_at <= last:  # alone, a model stops when it is out of patience, and does not see what comes
                 out.append(Outcome.broken(settings, seed, broken_at))
             else:

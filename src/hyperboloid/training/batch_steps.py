@@ -10,6 +10,8 @@ from torch import Tensor
 
 from hyperboloid.kernels.dispatch import chosen_backend
 
+from .patience import bounds_of
+
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # Adam's, as torch has them
 
 
@@ -41,8 +43,8 @@ def adam_(
 
 
 def judge_(
-    metric: Tensor, loss: Tensor, *, best: Tensor, best_loss: Tensor, best_epoch: Tensor, epoch: Tensor, epochs: int,
-    patience: int,
+    metric: Tensor, loss: Tensor, *, best: Tensor, best_loss: Tensor, best_epoch: Tensor, learning_since: Tensor,
+    epoch: Tensor, epochs: int, patience: int, plateau: float,
 ) -> Tensor:  # fmt: skip
     """Which models are better than ever before ``(M,)``, of those that still have patience; their records are updated.
 
@@ -50,16 +52,24 @@ def judge_(
         metric: of this epoch ``(M,)``.
         loss: of this epoch ``(M,)``; it decides between equal metrics, and must be finite.
         best, best_loss, best_epoch: the records ``(M,)``.
+        learning_since: when each model has begun to learn ``(M,)``, see ``patience.py``; is updated too.
         epoch: this one; scalar.
         epochs: how many there are.
         patience: how many may pass without a better one; the first so many do not count.
+        plateau: loss of a model that has not begun to learn.
     """
+    low, high = bounds_of(plateau)
     if chosen_backend(loss) == "triton":
         from hyperboloid.kernels import gpu_training
 
-        return gpu_training.judge(metric, loss, best, best_loss, best_epoch, epoch, epochs, patience)
+        return gpu_training.judge(
+            metric, loss, best, best_loss, best_epoch, learning_since, epoch, epochs, patience, low, high
+        )
+    learns = (loss < low) | (loss > high)
+    learning_since.copy_(torch.where(learns, learning_since.minimum(epoch), learning_since))
     better = (metric > best) | ((metric == best) & (loss < best_loss))
-    better &= loss.isfinite() & (epoch - best_epoch.clamp_min(patience) <= patience) & (epoch <= epochs)
+    start = best_epoch.maximum(learning_since).clamp_min(patience)
+    better &= loss.isfinite() & (epoch - start <= patience) & (epoch <= epochs)
     for record, now in ((best, metric), (best_loss, loss), (best_epoch, epoch)):
         record.copy_(torch.where(better, now, record))
     return better

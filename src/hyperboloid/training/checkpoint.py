@@ -46,7 +46,7 @@ def save_checkpoint(path: Path, training: Training) -> None:
     moments = {} if training.optimizer is None else training.optimizer.state_dict()["state"]
     for index, state in moments.items():
         tensors |= {f"adam.{index}.{k}": v for k, v in state.items()}
-    names = ("epoch", "best_epoch", "best", "seconds")
+    names = ("epoch", "best_epoch", "learning_since", "best", "seconds")
     counters = json.dumps({name: getattr(training, name) for name in names})
     write_atomically(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata={"counters": counters}))
 
@@ -85,6 +85,7 @@ def _load(path: Path, training: Training) -> None:
             optimizer["state"].setdefault(int(index), {})[key] = tensor
         training.optimizer.load_state_dict(optimizer)
     training.epoch, training.best_epoch = int(counters["epoch"]), int(counters["best_epoch"])
+    training.learning_since = int(counters["learning_since"])
     training.seconds, training.best = float(counters["seconds"]), Score(*counters["best"])
     # before the first judgement there is no best
     if (training.best_epoch > 0 or groups["best"]) and groups["best"].keys() != groups["model"].keys():

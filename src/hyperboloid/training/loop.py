@@ -16,6 +16,7 @@ from hyperboloid.nn.shallow import ShallowEncoder
 
 from .checkpoint import copy_state
 from .guard import blame, finite
+from .patience import bounds_of, last_epoch, longest_wait
 from .settings import Settings
 from .tasks import BaseTask, Part, Score, Task
 
@@ -43,6 +44,7 @@ class Training:
         self.optimizer = self._optimizer()
         self.epoch = 0
         self.best_epoch = 0
+        self.learning_since = longest_wait(self._plateau, settings.patience)
         self.best = Score(-math.inf, -math.inf)
         self.best_state: dict[str, Tensor] = {}
         self.seconds = 0.0  # spent so far, interruptions not counted
@@ -50,7 +52,8 @@ class Training:
     @property
     def done(self) -> bool:
         """Out of epochs, or out of patience."""
-        return self.epoch >= self.settings.last_epoch(self.best_epoch)
+        settings = self.settings
+        return self.epoch >= last_epoch(self.best_epoch, self.learning_since, settings.patience, settings.epochs)
 
     def step(self) -> dict[str, Any]:
         """Train for one epoch, score the validation part, and say how it went."""
@@ -60,6 +63,9 @@ class Training:
         if score is not None:
             if not math.isfinite(score.negative_loss):
                 raise self._blame()
+            low, high = bounds_of(self._plateau)
+            if not low <= -score.negative_loss <= high:
+                self.learning_since = min(self.learning_since, self.epoch)
             if score > self.best:
                 self.best, self.best_epoch, self.best_state = score, self.epoch, copy_state(self.encoder)
             metrics |= {f"val_{self.task.metric}": self.task.shown(score.metric), "val_loss": -score.negative_loss}
@@ -76,6 +82,12 @@ class Training:
     def _betas(self) -> list[Tensor]:
         """β of every curvature."""
         return [m.beta.detach() for m in self.encoder.modules() if isinstance(m, Curvature)]
+
+    @property
+    def _plateau(self) -> float:
+        """Validation loss of a model that has not begun to learn; 0 where no loss tells."""
+        plateau: float = self.task.plateau
+        return plateau
 
     @property
     def _can_be_judged(self) -> bool:

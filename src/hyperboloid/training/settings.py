@@ -22,8 +22,8 @@ class Settings(ModelSettings):
         lr: learning rate, Adam's or that of the model's own optimiser.
         weight_decay: strength of the L2 penalty, on weights only (not on biases, not on β).
         epochs: at most so many.
-        patience: stop after so many epochs without a better validation score, of which the first so many do not count:
-            a score may be high before anything is learned, and fall before it rises.
+        patience: stop after so many epochs without a better validation score; the first so many do not count, nor do
+            those before a model for links has begun to learn (``patience.py``).
         distance: which squared distance decodes links, the intrinsic one or the paper's Lorentzian one.
         scaling: of the features: ``rows`` makes each node's sum to 1, ``columns`` gives each feature mean 0 and
             standard deviation 1, ``none`` leaves them; ``auto``: rows for counts (none negative, most 0), else columns.
@@ -46,10 +46,6 @@ class Settings(ModelSettings):
     schedule: str = one_of("cosine", "constant", "cosine")
     clip: float | None = ranged(1.0, 1e-9)
     loss: str = one_of("absolute", "absolute", "squared")
-
-    def last_epoch(self, best_epoch: int) -> int:
-        """The epoch at which patience ends, or the epochs do, if there is none better than the best so far."""
-        return min(self.epochs, max(best_epoch, self.patience) + self.patience)
 
 
 #: Settings of the training that only models of whole graphs have a use for, and those that only the others have.

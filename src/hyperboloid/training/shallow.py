@@ -70,6 +70,10 @@ class ShallowTraining(Training):
         return type(self.encoder), self.settings, self.seed, self.task.graph.checksum, self.task.dtype
 
     @property
+    def _plateau(self) -> float:
+        return 0.0  # embeddings of their own start apart
+
+    @property
     def _can_be_judged(self) -> bool:
         return self.done or not isinstance(self.task, NodeTask)
 

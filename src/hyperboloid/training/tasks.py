@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from hyperboloid.errors import InputError
+from hyperboloid.geometry import Euclidean
 from hyperboloid.graphs import Graph
 from hyperboloid.graphs.splits import NegativeSampler, split_links, split_nodes
 from hyperboloid.kernels import Key, edge_loss, fold
 from hyperboloid.nn import Encoder
-from hyperboloid.nn.decoders import Distance
+from hyperboloid.nn.decoders import Distance, FermiDirac
 from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.features import Features, compress
 from hyperboloid.nn.registry import get_model
@@ -39,6 +40,8 @@ class BaseTask(ABC):
 
     name: ClassVar[str]
     metric: ClassVar[str]
+    #: loss of a model that has not begun to learn, see ``patience.py``; 0 where no loss tells
+    plateau: ClassVar[float] = 0.0
     dtype: torch.dtype
     device: torch.device
 
@@ -154,11 +157,18 @@ class Task(BaseTask):
         return Score(float(metric), -float(loss))
 
 
+def loss_in_one_place() -> float:
+    """Loss of links if all points lie in one place."""
+    logits = FermiDirac()(torch.zeros(2, 1), torch.zeros(2, 1), Euclidean())
+    return float(edge_loss(logits))
+
+
 class LinkTask(Task):
     """Link prediction: 85/5/10 of the edges, validation and test edges hidden from the model; ROC AUC."""
 
     name = "link"
     metric = "auc"
+    plateau = loss_in_one_place()
 
     def __init__(self, graph: Graph, settings: Settings, split: int, dtype: torch.dtype, device: str) -> None:
         super().__init__(graph, settings, split, dtype, device)

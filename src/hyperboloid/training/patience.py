@@ -1,0 +1,36 @@
+"""When a training run stops: patience, and from when on it counts.
+
+A validation score says little before anything is learned. Link prediction starts at a saddle point of its loss: as long
+as all points lie in one place, so close that every distance is about 0, gradients are about 0 too, and a small learning
+rate takes hundreds of epochs to leave. The AUC of such points, that of the features' random projections, may be high,
+fall, and rise far beyond only after the loss has moved. So epochs on that plateau do not count for patience.
+"""
+
+from __future__ import annotations
+
+#: The plateau is left when the validation loss differs from it by this part.
+LEFT_BY = 0.1
+#: A model that has not left the plateau is waited for so many times its patience: with a strong penalty it never will.
+LONGEST_WAIT = 5
+
+
+def bounds_of(plateau: float) -> tuple[float, float]:
+    """Between which losses a model is on the plateau; between 0 and 0, where there is none, it never is."""
+    return (1 - LEFT_BY) * plateau, (1 + LEFT_BY) * plateau
+
+
+def longest_wait(plateau: float, patience: int) -> int:
+    """The epoch from which patience counts if the plateau is not left before; 0 where there is none."""
+    return LONGEST_WAIT * patience if plateau else 0
+
+
+def last_epoch(best_epoch: int, learning_since: int, patience: int, epochs: int) -> int:
+    """The epoch at which patience ends, or the epochs do, if there is none better than the best so far.
+
+    Args:
+        best_epoch: that of the best score so far; the first epochs, as many as there is patience, do not count.
+        learning_since: when the plateau was left, or else :func:`longest_wait`.
+        patience: how many epochs may pass without a better one.
+        epochs: how many there are.
+    """
+    return min(epochs, max(best_epoch, learning_since, patience) + patience)
