@@ -31,7 +31,7 @@ def test_run_measures_draws_judges_and_stays(cli, tmp_path):
         ),
         (
             "delta --models gcn",
-            "--models means nothing for 'delta'; it belongs to: link, node, ablation, zinc, distortion",
+            "--models means nothing for 'delta'; it belongs to: link, node, ablation, tables, zinc, distortion",
         ),
         ("distortion --budget 1h", "--budget means nothing for 'distortion'; it belongs to: link, node, ablation"),
         ("link --figures x", "--figures means nothing for 'link'; it belongs to: aggregation, delta, distortion"),

@@ -144,6 +144,31 @@ def test_what_is_there_is_not_measured_again(measure, tmp_path):
     assert len(read_results(tmp_path / "results")) == 2
 
 
+def test_what_is_there_is_measured_again_if_asked_for(measure, tmp_path):
+    measure(disease("gcn"))
+    seen, session = measure(disease("gcn"), again=True, code="other")
+    assert (len(seen.started), session.measured, session.left) == (1, 1, 0)
+    first, second = read_results(tmp_path / "results")
+    assert (first["commit"], second["commit"]) == ("test", "other")
+    assert session.lines == [second]
+    assert first["tests"] == second["tests"]
+    assert measure(disease("gcn"), again=True, code="third", budget=0.0)[1].left == 1
+
+
+def test_a_line_over_splits_tells_of_the_search_that_chose_its_settings(measure, tmp_path):
+    asked = cells("link", datasets=["disease"], dims=[8], models=["gcn"])
+    quick = RunProtocol(tries=1, epochs=1, seeds=1)
+    measure(asked, protocol=quick)
+    (now,) = read_results(tmp_path / "results")
+    early = now | {"protocol": now["protocol"] | {"search": cell_work.EARLIER_OF_AVERAGES}}
+    (tmp_path / "results" / "link.jsonl").write_text(json.dumps(early) + "\n")
+    _, session = measure(asked, protocol=quick, splits=[0, 1])
+    assert session.measured == 1
+    chosen, ten = read_results(tmp_path / "results")
+    assert chosen["protocol"] == ten["protocol"] == early["protocol"]
+    assert RunProtocol.gave_up_early(ten)
+
+
 def test_one_line_for_the_ablation_too(measure, tmp_path):
     asked = cells("ablation", datasets=["disease"], models=["lgcn", "lgcn_no_att"])
     quick = RunProtocol(tries=1, epochs=1, seeds=1)

@@ -183,7 +183,7 @@ def test_nothing_measured_is_said(written):
     assert "Measured: 0 of 456 cells" in page
     assert "**9" not in page
     assert "Nothing has been measured." in page
-    assert "LGCN has not been measured." in page
+    assert "LGCN has not been measured by today's protocol." in page
 
 
 def test_other_graphs_splits_and_protocols_are_marked(written):
@@ -299,13 +299,35 @@ def test_validation_decides_between_numbers_of_layers(written):
     section = text.partition("## One layer or two")[2].partition("\n## ")[0]
     assert "| link cora d=16 lgcn | 93.0 | 92.0 ± 1.0 | 1 | 94.0 | 96.0 ± 1.0 | 1 | 93.6 ± 0.4 |" in section
     assert "| link citeseer d=16 lgcn | 93.0 | 92.0 ± 1.0 | 1 | 92.0 | 96.0 ± 1.0 | 2 | 95.4 ± 0.5 |" in section
-    assert "mean over dimensions: cora lgcn +4.0; citeseer lgcn +4.0." in section
+    assert "citeseer, link prediction, 1 layer, mean over d = 16: lgcn +4.0. " in section
+    assert "cora, link prediction, 1 layer, mean over d = 16: lgcn +4.0." in section
     assert "each model prefers" not in section  # no rival has been measured
     tables = text.partition("## Table 4")[2].partition("## One layer")[0]
     assert "96.0" not in tables.replace("(96.0", "")  # which have two layers all over
     short = text.partition("## Where LGCN falls short")[2]
     assert "link cora d=16" not in short  # where one layer reaches it, and validation knows
     assert "| link citeseer d=16 lgcn | 92.0 ± 1.0 | 95.4 ± 0.5 | 2.9 | – | 256 settings | 2 | 93.0 |" in short
+
+
+def test_gains_by_layers_keep_tasks_apart(written):
+    link, node = (cells(task, datasets=["cora"], dims=[16], models=["lgcn"])[0] for task in ("link", "node"))
+    one = [line(link, 0.95, protocol=protocol(link, layers=1)), line(node, 0.7, protocol=protocol(node, layers=1))]
+    _, text = written([line(link, 0.9), line(node, 0.8), *one])
+    section = text.partition("## One layer or two")[2].partition("\n## ")[0]
+    assert "cora, link prediction, 1 layer, mean over d = 16: lgcn +5.0. " in section
+    assert "cora, node classification, 1 layer, mean over d = 16: lgcn -10.0." in section
+
+
+def test_lines_that_gave_up_early_count_and_are_told_of(written):
+    asked = cells("link", datasets=["cora"], dims=[8, 16], models=["gat"])
+    early = line(asked[0], 0.9, protocol=protocol(asked[0], search=3))
+    found, text = written([early, line(asked[1], 0.9)])
+    assert found.measured == 2
+    assert "1 of the 2 lines that this page rests on" in text
+    assert "0 of them, marked †" in text
+    later = line(asked[0], 0.8)
+    _, text = written([later, early])
+    assert "**80.0 ± 1.0**" in text  # the one whose models were waited for, whichever stands below
 
 
 def test_models_are_compared_at_the_depth_that_each_prefers(written):
@@ -319,6 +341,7 @@ def test_models_are_compared_at_the_depth_that_each_prefers(written):
     ]
     _, text = written([*two, *one])
     section = text.partition("## One layer or two")[2].partition("\n## ")[0]
-    assert "cora lgcn +1.0, gcn -1.0, gat +0.0, graphsage +15.0, hgcn +0.0, kgcn +0.0, hat +0.0." in section
+    gains = "lgcn +1.0, gcn -1.0, gat +0.0, graphsage +15.0, hgcn +0.0, kgcn +0.0, hat +0.0."
+    assert f"cora, link prediction, 1 layer, mean over d = 16: {gains}" in section
     assert "(link prediction): LGCN is best in 0 of 1 pairs of a graph and a dimension" in section
     assert "It is not ahead on cora d=16 (-4.0, graphsage)." in section

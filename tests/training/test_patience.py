@@ -12,10 +12,10 @@ from hyperboloid.graphs import load_graph
 from hyperboloid.graphs.generators import disease
 from hyperboloid.training.batch import Batch
 from hyperboloid.training.checkpoint import load_checkpoint, save_checkpoint
-from hyperboloid.training.loop import Training
+from hyperboloid.training.loop import Training, start_training
 from hyperboloid.training.many import train_many
 from hyperboloid.training.patience import LONGEST_WAIT
-from hyperboloid.training.settings import Settings
+from hyperboloid.training.settings import Settings, default_settings
 from hyperboloid.training.tasks import LinkTask, NodeTask
 
 PATIENCE = 10
@@ -98,6 +98,20 @@ def test_classes_are_not_waited_for():
     while not training.done:
         training.step()
     assert training.epoch == 2 * PATIENCE
+
+
+def test_patience_without_end_is_possible(small):
+    settings = dataclasses.replace(SLOW, patience=10**9, epochs=3)
+    (trial,) = train_many("gcn", lambda _: LinkTask(small, settings, 0, torch.float32, "cpu"), [(settings, 0)])
+    assert (trial.outcome.epochs, trial.outcome.done) == (3, True)
+
+
+def test_shallow_models_are_not_waited_for():
+    settings = default_settings("poincare_emb", "link", "karate", lr=0.0, patience=3)
+    task = LinkTask(load_graph("karate"), settings, 0, torch.float32, "cpu")
+    training = start_training("poincare_emb", task, settings, 0)
+    to_the_end(training)
+    assert training.epoch == max(training.best_epoch, 3) + 3
 
 
 def test_a_resumed_run_knows_since_when_it_learns(small, tmp_path):

@@ -26,7 +26,7 @@ ZINC = "Table 7 (zinc)"
 ON = "the same command goes on where it stopped"
 #: Options of the experiments that are made of cells, and of those on molecules.
 COMMON = {"dims", "models", "seeds", "epochs", "budget", "data_dir", "device", "dtype", "results", "work", "commit"}
-CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks", "layers", "workers"}
+CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks", "layers", "workers", "again"}
 ZINC_OPTIONS = {*COMMON, "properties", "lrs", "trial_epochs", "batch_size", "molecules"}
 
 
@@ -96,6 +96,7 @@ def run(
     ] = None,
     device: Annotated[str, _cells_option(help="cpu or cuda.")] = "cpu",
     workers: Annotated[int, _cells_option(help="Processes that measure cells of Tables 4 to 6 at the same time.")] = 1,
+    again: Annotated[bool, _cells_option(help="Measure cells of Tables 4 to 6 that are there too.")] = False,
     dtype: Annotated[str, _cells_option(help="float32 or float64.")] = "float32",
     results: Annotated[Path, _cells_option(help="Folder that a line for each cell is added to.")] = Path("results"),
     figures: Annotated[Path, _cells_option(help="Folder for the picture of a figure.")] = Path("docs/figures"),
@@ -175,6 +176,7 @@ def run(
             device=device,
             code=commit,
             workers=workers,
+            again=again,
         )
     show(session.table(name))
     if as_json:

@@ -100,7 +100,7 @@ def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
 def _weight(line: Line) -> tuple[Any, ...]:
     made = line["protocol"]
     if RunProtocol().made(line):
-        return (True,)
+        return True, not RunProtocol.gave_up_early(line)
     return False, line["grid"], made.get("search", 1), made.get("epochs", 0), line["runs"]
 
 

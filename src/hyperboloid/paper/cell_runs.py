@@ -94,6 +94,7 @@ def measure_cells(
     device: str = "cpu",
     code: str | None = None,
     workers: int = 1,
+    again: bool = False,
 ) -> Session:
     """Measure cells that have no line of the same protocol yet, and add a line for each.
 
@@ -110,6 +111,7 @@ def measure_cells(
         code: name of the code's version; None asks git.
         workers: processes that measure cells at the same time; a script that asks for several must be guarded by
             ``if __name__ == "__main__"``, for they are spawned.
+        again: measure those that have a line too; of several lines the last one counts.
 
     Raises:
         InputError: something given is wrong, or a data set cannot be read.
@@ -122,7 +124,7 @@ def measure_cells(
     there = _measured(results, protocol)
     chosen = {key: line for (key, split), line in there.items() if split == SPLIT}
     session = Session()
-    missing = [job for job in jobs if job.key not in there]
+    missing = [job for job in jobs if again or job.key not in there]
     if workers == 1:
         ended = measured_in_turn(Bench(plan), missing, chosen, observer)
     else:
@@ -140,7 +142,7 @@ def measure_cells(
             session.measured += 1
             observer.done(one.line)
     session.lines = [there[job.key] for job in jobs if job.key in there]
-    session.left = len(jobs) - len(session.lines) - len(session.skipped)
+    session.left = len(missing) - session.measured - len(session.skipped)
     session.seconds = time.monotonic() - began
     return session
 

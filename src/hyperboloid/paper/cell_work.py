@@ -85,8 +85,8 @@ class RunProtocol:
     def made(self, line: Mapping[str, Any]) -> bool:
         """Whether a line was measured so, with today's grid and splits.
 
-        The earlier search for links counts too: all that it can have lost are settings and runs that did not begin to
-        learn in time, and :meth:`gave_up_early` tells.
+        The earlier search for links counts too: it differs in runs only that had not begun to learn in time, most of
+        which a search stops anyway, and :meth:`gave_up_early` tells.
         """
         model, task = line["model"], line["task"]
         told = line["protocol"] | ({"search": SEARCH_OF_LINKS} if self.gave_up_early(line) else {})
@@ -201,6 +201,7 @@ class Bench:
             epochs=verdict.epochs,
             complete=verdict.complete,
             seconds=work.seconds,
+            protocol=protocol.record(cell.model, cell.task),
         )
 
     def measure_splits(self, cell: Cell, chosen: Line, splits: Sequence[int], watch: Callable[[str], Watcher]) -> Line:
@@ -241,6 +242,7 @@ class Bench:
             epochs=sum(trial.outcome.epochs for trial in trials),
             complete=all(trial.outcome.done for trial in trials),
             seconds=work.seconds,
+            protocol=chosen["protocol"],  # whose search it rests on
             test_by_split={split: _tests(own) for split, own in by_split.items()},
         )
 
@@ -263,7 +265,6 @@ class Bench:
             "comparable": cell.comparable,
             **found,
             "settings": dataclasses.asdict(settings),
-            "protocol": self.protocol.record(cell.model, cell.task),
             "commit": self._plan.code,
             "device": device_name(self._plan.device),
             "workers": self._plan.workers,

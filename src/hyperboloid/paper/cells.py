@@ -24,6 +24,7 @@ MODELS = ("lgcn", "gcn", "gat", "graphsage", "hgcn", "kgcn", "hat", "deepwalk", 
 ABLATION_DATASETS = ("disease", "usa", "amazon")
 ABLATION_MODELS = ("lgcn", "lgcn_no_beta", "lgcn_no_att", "lgcn_no_att_no_centroid", "hgcn", "hgcn_c")
 ABLATION_DIM = 64
+ALL_MODELS = tuple(dict.fromkeys((*MODELS, *ABLATION_MODELS)))
 #: Graphs whose node split came with the data, the same for everyone.
 PUBLIC_SPLIT = frozenset({"cora", "citeseer", "pubmed"})
 
@@ -91,11 +92,12 @@ def cells(
         choice = ", ".join((*CELL_EXPERIMENTS, TABLES))
         raise InputError(f"There is no table '{experiment}'; choose one of: {choice}.")
     if experiment == TABLES:
-        every_model = tuple(dict.fromkeys((*MODELS, *ABLATION_MODELS)))
         graphs = chosen_names("data set", experiment, datasets, DATASETS)
         widths = chosen_names("dimension", experiment, dims, DIMS)
-        names = chosen_names("model", experiment, models, every_model)
+        names = chosen_names("model", experiment, models, ALL_MODELS)
         asked = [c for c in all_cells() if c.dataset in graphs and c.dim in widths and c.model in names]
+        if not asked:
+            raise InputError("No table has such a cell: the variants of Table 6 are there for some graphs at d = 64.")
         return sorted(asked, key=lambda cell: DATASETS.index(cell.dataset))
     ablation = experiment == "ablation"
     chosen_datasets = chosen_names("data set", experiment, datasets, ABLATION_DATASETS if ablation else DATASETS)

@@ -10,7 +10,7 @@ from hyperboloid.training.settings import Settings
 
 from .board import layers_of, measured_board
 from .cell_work import SPLIT, RunProtocol
-from .cells import DATASETS, MODELS, all_cells
+from .cells import ALL_MODELS, all_cells
 from .claims import SHALLOW, TASKS, best_model, points
 from .markdown import table
 from .results import Key, Line, cell_key, key_of
@@ -66,10 +66,10 @@ def depth_section(lines: Sequence[Line], others: dict[Key, list[Line]]) -> str:
     if not rows:
         return ""
     text = (
-        "The paper does not say how many layers its models have; the published code has two, and so have all numbers "
-        "above, so that models are compared at the same depth. `hyperboloid paper run link --layers 1` has the same "
-        "search for one. Which number is preferred is decided by the mean *validation* score of the ten runs. Models "
-        "that are not listed have not been measured with one layer yet."
+        "The paper does not say how many layers its models have; the published code has two, and so have all tables "
+        "and claims above, so that models are compared at the same depth. `hyperboloid paper run link --layers 1` has "
+        "the same search for one. Which number is preferred is decided by the mean *validation* score of the ten runs. "
+        "Models that are not listed have not been measured with one layer yet."
     )
     header = ["cell", "2 layers: validation", "test", "other: layers", "validation", "test", "preferred", "printed"]
     parts = ["## One layer or two", text, _gains(usual, others), *_best_of_all(lines, others), table(header, rows)]
@@ -77,22 +77,23 @@ def depth_section(lines: Sequence[Line], others: dict[Key, list[Line]]) -> str:
 
 
 def _gains(usual: dict[Key, Line], others: dict[Key, list[Line]]) -> str:
-    """What another number of layers is worth to each model, mean over the dimensions that have both."""
-    gains: dict[int, dict[tuple[str, str], list[float]]] = {}
+    """What another number of layers is worth to each model, mean over the dimensions that all of them have."""
+    gains: dict[tuple[int, str, str], dict[str, dict[int, float]]] = {}
     for key in usual.keys() & others.keys():
         for line in others[key]:
-            own = gains.setdefault(layers_of(line), {}).setdefault((line["dataset"], line["model"]), [])
-            own.append(100 * (line["test_mean"] - usual[key]["test_mean"]))
+            dataset, task, model, dim = key
+            own = gains.setdefault((layers_of(line), task, dataset), {}).setdefault(model, {})
+            own[dim] = 100 * (line["test_mean"] - usual[key]["test_mean"])
     sentences = []
-    for layers, found in sorted(gains.items()):
-        graphs = []
-        for dataset in DATASETS:
-            means = {m: statistics.mean(found[dataset, m]) for m in MODELS if (dataset, m) in found}
-            if means:
-                graphs.append(f"{dataset} " + ", ".join(f"{model} {points(gain)}" for model, gain in means.items()))
-        name = "one layer" if layers == 1 else f"{layers} layers"
-        sentences.append(f"Gain by {name} in points of the test score, mean over dimensions: {'; '.join(graphs)}.")
-    return " ".join(sentences)
+    for (layers, task, dataset), found in sorted(gains.items(), key=str):
+        dims = sorted(set.intersection(*(set(own) for own in found.values())))
+        if dims:
+            means = {m: statistics.mean(found[m][dim] for dim in dims) for m in ALL_MODELS if m in found}
+            listed = ", ".join(f"{model} {points(gain)}" for model, gain in means.items())
+            name = f"{layers} layer{'' if layers == 1 else 's'}"
+            widths = ", ".join(map(str, dims))
+            sentences.append(f"{dataset}, {TASKS[task]}, {name}, mean over d = {widths}: {listed}.")
+    return " ".join(["Gain in points of the test score.", *sentences])
 
 
 def _best_of_all(lines: Sequence[Line], others: dict[Key, list[Line]]) -> list[str]:

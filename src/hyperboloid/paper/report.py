@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.training.checkpoint import write_atomically
 from hyperboloid.training.grids import DROPOUTS, DROPOUTS_OF_PAPER, LEARNING_RATES, PENALTIES, SHALLOW_FACTORS
 from hyperboloid.training.many import RUNGS
+from hyperboloid.training.patience import LONGEST_WAIT
 from hyperboloid.training.selection import JUDGED_BY
 
 from .board import ROUNDING, Board, chosen_lines, current_lines, measured_board, printed_board
@@ -93,7 +94,7 @@ def write_report(results: Path, page: Path) -> Report:
     sections = [
         _head(),
         _in_short(measured, counted, measured_board(preferred), printed, judged),
-        _method(lines, current),
+        _method(lines, current, others),
         *_tables(measured, counted, printed),
         molecules,
         _splits(everything, current, measured),
@@ -166,8 +167,10 @@ def _targets(measured: Board, *, of_splits: bool = False) -> str:
     )
 
 
-def _method(lines: Sequence[Line], current: Sequence[Line]) -> str:
+def _method(lines: Sequence[Line], current: Sequence[Line], others: Mapping[Key, Sequence[Line]]) -> str:
     usual = RunProtocol()
+    used = [*current, *(line for found in others.values() for line in found)]
+    early = sum(RunProtocol.gave_up_early(line) for line in used)
     narrow = sum(line not in current for line in lines)
     points = [
         "A cell shows **measured** (printed), both mean ± standard deviation over runs, then the difference in points. "
@@ -203,11 +206,13 @@ def _method(lines: Sequence[Line], current: Sequence[Line]) -> str:
         "epochs for patience, stopped slow models early, had Kipf's normalisation for links, or a validation part "
         "of nodes without rare classes. "
         f"They are marked {NARROW} until they are measured again, and neither claims nor counts look at them.",
-        f"{sum(RunProtocol.gave_up_early(line) for line in lines)} cells of links were measured when patience counted "
-        "from the start. At the start all points lie in one place, where gradients are about 0, and with a small "
-        "learning rate patience could end before a model had begun to learn: such settings are lost to the search, and "
-        "such runs of the test raise its deviation (LGCN on Citeseer at d = 8). Since then epochs before the loss has "
-        "moved by a tenth do not count; cells that are measured again or for the first time are measured so.",
+        f"{early} of the {len(used)} lines that this page rests on, other splits and numbers of layers included, are "
+        "of links and were measured when patience counted whether or not a model had begun to learn. "
+        "At the start all points lie in one place, where gradients are about 0, and runs with a small learning "
+        "rate could end there; such runs of a test raise its deviation (LGCN on Citeseer at d = 8). Since then epochs "
+        f"before the loss has moved by a tenth do not count, up to {LONGEST_WAIT * usual.patience} of them. A search "
+        "that halves its settings still stops most of those that are so slow. `hyperboloid paper run link --again` "
+        "measures such cells anew.",
         "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
         "are lost; a generated epidemic, `disease`, stands in. Its numbers cannot be compared with the printed ones "
         "and are left out of the counts against the paper; claims that compare models on one graph include them.",

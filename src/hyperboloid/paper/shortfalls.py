@@ -43,7 +43,7 @@ def short_falls(lines: Sequence[Line], elsewhere: Mapping[Key, str], tried: Sequ
             if short > 0:
                 found.append((short, cell, line))
     if not any(key[2] == "lgcn" for key in by_key):
-        return f"{HEADING}\n\nLGCN has not been measured."
+        return f"{HEADING}\n\nLGCN has not been measured by today's protocol."
     if not found:
         return f"{HEADING}\n\nNo measured cell lies below the printed mean less one printed standard deviation."
     rows = [
@@ -55,7 +55,7 @@ def short_falls(lines: Sequence[Line], elsewhere: Mapping[Key, str], tried: Sequ
             elsewhere.get(cell_key(cell), MISSING) if layers_of(line) == Settings.layers else MISSING,
             f"{line.get('tried', MISSING)} settings",
             f"{layers_of(line)}",
-            percent(line["val_mean"]) if "val_mean" in line else MISSING,
+            percent(line["val_mean"]),
         ]
         for short, cell, line in sorted(found, key=lambda entry: -entry[0])
     ]
@@ -83,8 +83,8 @@ def _beyond_the_search(tried: Sequence[Line]) -> str:
         "gained, ± the standard error of the mean over the same splits or, where the split is public, initialisations "
         "(`python benchmarks/shortfall.py`). The unchanged setting has a head start where it was chosen by the same "
         "validation part: on split 0, and on public splits. Longer patience raises a validation score by itself, which "
-        "is the best of more epochs. None of them is part of the protocol: what is offered to LGCN has to be offered "
-        "to every model."
+        "is the best of more epochs. None of them is part of the protocol, for what is offered to LGCN has to be "
+        "offered to every model; one layer has got a search of its own since, see above."
     )
     return f"{text}\n\n{table(['change', *map(_name, cells)], [start, *rows])}"
 

@@ -107,7 +107,8 @@ class Batch:
 
         # a probability that is 0 for all needs no mask
         self._numbers = {n: numbers(n) for n in PER_MODEL if any(getattr(s, n) for s, _ in runs)}
-        count, wait = len(runs), longest_wait(task.plateau, runs[0][0].patience)
+        count, any_settings = len(runs), runs[0][0]
+        wait = longest_wait(task.plateau, any_settings.patience, any_settings.epochs)
         self._per_model: dict[str, Tensor] = {
             "seed": torch.tensor([seed for _, seed in runs], dtype=torch.int32, device=flat.device),
             "lr": numbers("lr"),

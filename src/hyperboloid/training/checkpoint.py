@@ -85,7 +85,7 @@ def _load(path: Path, training: Training) -> None:
             optimizer["state"].setdefault(int(index), {})[key] = tensor
         training.optimizer.load_state_dict(optimizer)
     training.epoch, training.best_epoch = int(counters["epoch"]), int(counters["best_epoch"])
-    training.learning_since = int(counters["learning_since"])
+    training.learning_since = int(counters.get("learning_since", training.learning_since))  # earlier ones lack it
     training.seconds, training.best = float(counters["seconds"]), Score(*counters["best"])
     # before the first judgement there is no best
     if (training.best_epoch > 0 or groups["best"]) and groups["best"].keys() != groups["model"].keys():

@@ -44,7 +44,7 @@ class Training:
         self.optimizer = self._optimizer()
         self.epoch = 0
         self.best_epoch = 0
-        self.learning_since = longest_wait(self._plateau, settings.patience)
+        self.learning_since = longest_wait(self._plateau, settings.patience, settings.epochs)
         self.best = Score(-math.inf, -math.inf)
         self.best_state: dict[str, Tensor] = {}
         self.seconds = 0.0  # spent so far, interruptions not counted

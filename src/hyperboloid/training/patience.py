@@ -19,9 +19,9 @@ def bounds_of(plateau: float) -> tuple[float, float]:
     return (1 - LEFT_BY) * plateau, (1 + LEFT_BY) * plateau
 
 
-def longest_wait(plateau: float, patience: int) -> int:
+def longest_wait(plateau: float, patience: int, epochs: int) -> int:
     """The epoch from which patience counts if the plateau is not left before; 0 where there is none."""
-    return LONGEST_WAIT * patience if plateau else 0
+    return min(LONGEST_WAIT * patience, epochs) if plateau else 0
 
 
 def last_epoch(best_epoch: int, learning_since: int, patience: int, epochs: int) -> int:

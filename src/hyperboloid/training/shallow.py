@@ -71,7 +71,7 @@ class ShallowTraining(Training):
 
     @property
     def _plateau(self) -> float:
-        return 0.0  # embeddings of their own start apart
+        return 0.0  # they do not learn by that loss, and leave the plateau within a few epochs
 
     @property
     def _can_be_judged(self) -> bool:
