@@ -107,7 +107,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run one of the paper's experiments; cells of Tables 4 to 7 and lines of figures that are there stay."""
-    from hyperboloid.paper.cells import CELL_EXPERIMENTS, TABLES, cells
+    from hyperboloid.paper.cells import CELL_RUNS, cells
 
     name = name.lower()
     _refuse(context, name)
@@ -136,7 +136,7 @@ def run(
         where = {"results": results, "work": work, "budget": seconds, "data_dir": data_dir, "device": device}
         _zinc(_words(models), _words(properties), made, {**where, "code": commit}, as_json)
         return
-    if name not in (*CELL_EXPERIMENTS, TABLES):
+    if name not in CELL_RUNS:
         from hyperboloid.paper.experiments import run_experiment
 
         table = run_experiment(name, seed)
@@ -265,22 +265,22 @@ def _run_figure(name: str, asked: Asked, figures: Path, commit: str | None, as_j
 
 def _options_of(name: str) -> set[str]:
     """Options that mean something to an experiment."""
-    from hyperboloid.paper.cells import CELL_EXPERIMENTS, TABLES
+    from hyperboloid.paper.cells import CELL_RUNS
     from hyperboloid.paper.figures import COMMON_OPTIONS, get_figure
 
     if name in FIGURES:
         return {*COMMON_OPTIONS, *get_figure(name).options}
     if name == "zinc":
         return ZINC_OPTIONS
-    return CELL_OPTIONS if name in (*CELL_EXPERIMENTS, TABLES) else {"seed"}
+    return CELL_OPTIONS if name in CELL_RUNS else {"seed"}
 
 
 def _refuse(context: typer.Context, name: str) -> None:
     """An option that means nothing for this experiment is a mistake; one that nobody knows is refused elsewhere."""
-    from hyperboloid.paper.cells import CELL_EXPERIMENTS, TABLES
+    from hyperboloid.paper.cells import CELL_RUNS
     from hyperboloid.paper.experiments import EXPERIMENTS
 
-    everyone = (*EXPERIMENTS, *CELL_EXPERIMENTS, TABLES, "zinc", *FIGURES)
+    everyone = (*EXPERIMENTS, *CELL_RUNS, "zinc", *FIGURES)
     sources = {option: context.get_parameter_source(option) for option in context.params}
     given = {option for option, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
     for option in sorted(given - {"name", "as_json"} - _options_of(name)):

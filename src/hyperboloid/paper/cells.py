@@ -16,6 +16,8 @@ Name = TypeVar("Name", str, int)
 CELL_EXPERIMENTS = ("link", "node", "ablation")
 #: All three of them; a run of it measures whatever is missing.
 TABLES = "tables"
+#: What a run of cells may be called.
+CELL_RUNS = (*CELL_EXPERIMENTS, TABLES)
 #: The paper's data sets, the quickest to measure first.
 DATASETS = ("disease", "usa", "cora", "citeseer", "pubmed", "amazon")
 DIMS = (8, 16, 32, 64)
@@ -82,15 +84,14 @@ def cells(
     """The cells of a table, the quickest graphs first.
 
     Args:
-        experiment: one of :data:`CELL_EXPERIMENTS`, or :data:`TABLES`, which has each of their cells once.
+        experiment: one of :data:`CELL_RUNS`; :data:`TABLES` has each cell of the others once.
         datasets: only these; None for all. Likewise ``dims`` and ``models``.
 
     Raises:
         InputError: a name that the table does not have.
     """
-    if experiment not in (*CELL_EXPERIMENTS, TABLES):
-        choice = ", ".join((*CELL_EXPERIMENTS, TABLES))
-        raise InputError(f"There is no table '{experiment}'; choose one of: {choice}.")
+    if experiment not in CELL_RUNS:
+        raise InputError(f"There is no table '{experiment}'; choose one of: {', '.join(CELL_RUNS)}.")
     if experiment == TABLES:
         graphs = chosen_names("data set", experiment, datasets, DATASETS)
         widths = chosen_names("dimension", experiment, dims, DIMS)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hyperboloid.errors import InputError
 
-from .cells import CELL_EXPERIMENTS, TABLES
+from .cells import CELL_RUNS
 from .registry import FIGURES
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ EXPERIMENTS: dict[str, str] = {
 def run_experiment(name: str, seed: int = 0) -> PaperTable:
     """Run the experiment called ``name`` on random inputs drawn with ``seed``."""
     if name not in EXPERIMENTS:
-        choice = ", ".join((*EXPERIMENTS, *CELL_EXPERIMENTS, TABLES, "zinc", *FIGURES))
+        choice = ", ".join((*EXPERIMENTS, *CELL_RUNS, "zinc", *FIGURES))
         raise InputError(f"There is no experiment '{name}'; choose one of: {choice}.")
     if not 0 <= seed < 2**31:
         raise InputError(f"The seed must be a whole number from 0 to {2**31 - 1}, not {seed}.")

@@ -44,7 +44,7 @@ class Training:
         self.optimizer = self._optimizer()
         self.epoch = 0
         self.best_epoch = 0
-        self.learning_since = longest_wait(self._plateau, settings.patience, settings.epochs)
+        self.learning_since = longest_wait(task.plateau, settings.patience, settings.epochs)
         self.best = Score(-math.inf, -math.inf)
         self.best_state: dict[str, Tensor] = {}
         self.seconds = 0.0  # spent so far, interruptions not counted
@@ -63,7 +63,7 @@ class Training:
         if score is not None:
             if not math.isfinite(score.negative_loss):
                 raise self._blame()
-            low, high = bounds_of(self._plateau)
+            low, high = bounds_of(self.task.plateau)
             if not low <= -score.negative_loss <= high:
                 self.learning_since = min(self.learning_since, self.epoch)
             if score > self.best:
@@ -82,12 +82,6 @@ class Training:
     def _betas(self) -> list[Tensor]:
         """β of every curvature."""
         return [m.beta.detach() for m in self.encoder.modules() if isinstance(m, Curvature)]
-
-    @property
-    def _plateau(self) -> float:
-        """Validation loss of a model that has not begun to learn; 0 where no loss tells."""
-        plateau: float = self.task.plateau
-        return plateau
 
     @property
     def _can_be_judged(self) -> bool:

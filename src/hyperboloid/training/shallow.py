@@ -53,6 +53,7 @@ class ShallowTraining(Training):
 
     def __init__(self, model: str, task: BaseTask, settings: Settings, seed: int) -> None:
         super().__init__(model, task, settings, seed)
+        self.learning_since = 0  # they do not learn by the loss of links, and leave its plateau within a few epochs
         if isinstance(task, NodeTask):
             import_extra("sklearn")  # better now than hours later
             assert task.graph.y is not None
@@ -68,10 +69,6 @@ class ShallowTraining(Training):
     def _key(self) -> tuple[object, ...]:
         """What the embeddings follow from."""
         return type(self.encoder), self.settings, self.seed, self.task.graph.checksum, self.task.dtype
-
-    @property
-    def _plateau(self) -> float:
-        return 0.0  # they do not learn by that loss, and leave the plateau within a few epochs
 
     @property
     def _can_be_judged(self) -> bool:
