@@ -38,8 +38,8 @@ PLACES: dict[str, tuple[dict[str, float], ...]] = {
         {"dropout": 1.0},
     ),
 }
-#: How many layers; a search that must be short has the first number of them. For links one is worth 0.4 to 8.6 points
-#: of AUC to such a search by LGCN, GCN and GAT on four graphs (``docs/analysis.md``); LGCN loses up to four points of
+#: How many layers; a search that must be short has the first number of them. For links one is worth 0.2 to 9.2 points
+#: of AUC to such a search by LGCN, GCN and GAT on five graphs (``docs/analysis.md``); LGCN loses up to four points of
 #: accuracy for nodes by it (``results/shortfall.jsonl``).
 LAYERS = {"link": (1, 2), "node": (2,)}
 #: A search that must be short: learning rate, p (of features, not of weights) and penalty. A few settings at random may
