@@ -7,7 +7,15 @@ import pytest
 
 from hyperboloid import InputError
 from hyperboloid.paper import report
-from hyperboloid.paper.board import Board, Score, chosen_lines, noise_between, noise_to_print, printed_board
+from hyperboloid.paper.board import (
+    Board,
+    Score,
+    chosen_lines,
+    noise_between,
+    noise_to_print,
+    printed_board,
+    short_of_print,
+)
 from hyperboloid.paper.cell_work import RunProtocol
 from hyperboloid.paper.cells import all_cells, cells
 from hyperboloid.paper.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, verdict
@@ -141,6 +149,15 @@ def test_the_noise():
     assert noise_between(Score(0.9, 0.03, 9), Score(0.9, 0.04, 16)) == pytest.approx(2 * 0.0002**0.5)
     printed = Score(0.9, 0.004, 10)
     assert [mark(Score(0.9 + d, 0.003, 10), printed) for d in (0.0104, 0.0106, -0.0104, -0.0106)] == list("≈▲≈▼")
+
+
+def test_means_are_held_against_the_print_as_it_is_rounded():
+    (cell,) = cells("link", datasets=["pubmed"], dims=[64], models=["lgcn"])  # 96.9 ± 0.0
+    assert short_of_print(cell, 0.96851) == 0  # the paper would print 96.9
+    assert short_of_print(cell, 0.96849) == pytest.approx(0.1)
+    (wide,) = cells("node", datasets=["citeseer"], dims=[32], models=["lgcn"])  # 72.5 ± 0.5
+    assert short_of_print(wide, 0.7196) == 0
+    assert short_of_print(wide, 0.73) == pytest.approx(-1)
 
 
 def test_the_page(written):

@@ -26,7 +26,7 @@ ZINC = "Table 7 (zinc)"
 ON = "the same command goes on where it stopped"
 #: Options of the experiments that are made of cells, and of those on molecules.
 COMMON = {"dims", "models", "seeds", "epochs", "budget", "data_dir", "device", "dtype", "results", "work", "commit"}
-CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks", "layers", "workers", "again"}
+CELL_OPTIONS = {*COMMON, "datasets", "tries", "halving", "splits", "masks", "layers", "mean", "workers", "again"}
 ZINC_OPTIONS = {*COMMON, "properties", "lrs", "trial_epochs", "batch_size", "molecules"}
 
 
@@ -87,6 +87,13 @@ def run(
     ] = None,
     layers: Annotated[
         int | None, _cells_option(help="Of the models of Tables 4 to 6; 1 is measured beside.", show_default="2")
+    ] = None,
+    mean: Annotated[
+        str | None,
+        _cells_option(
+            help="How HGCN or LGCN average neighbours; origin, as HGCN's published code does, is measured beside.",
+            show_default="each its own",
+        ),
     ] = None,
     budget: Annotated[
         str | None, _cells_option(help="Stop in time, like 90s, 10m, 2h; unfinished cells go on the next time.")
@@ -161,7 +168,7 @@ def run(
     limits = {
         key: value for key, value in (("epochs", epochs), ("seeds", seeds), ("layers", layers)) if value is not None
     }
-    protocol = RunProtocol(tries=tries, halving=halving, dtype=dtype, **limits)
+    protocol = RunProtocol(tries=tries, halving=halving, dtype=dtype, mean=mean, **limits)
     with interruptible(ON), cell_display(seconds) as display:
         session = measure_cells(
             chosen,

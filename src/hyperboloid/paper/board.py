@@ -43,6 +43,14 @@ def noise_between(a: Score, b: Score) -> float:
     return float(2 * (a.std**2 / a.runs + b.std**2 / b.runs) ** 0.5)
 
 
+def short_of_print(cell: Cell, mean: float) -> float:
+    """How far a mean stays below the printed one less one printed deviation, in points; at most 0 is not below.
+
+    All three as the paper prints them, to a tenth of a point: it says no more of its own numbers.
+    """
+    return round(100 * (cell.paper_mean - cell.paper_std), 1) - round(100 * mean, 1)
+
+
 class Board:
     """Scores by data set, task, model and dimension."""
 
@@ -83,14 +91,38 @@ def layers_of(line: Line) -> int:
     return layers
 
 
+def mean_of(line: Line) -> str | None:
+    """How a line's model was told to average neighbours; None where that was left to the model."""
+    mean: str | None = line["protocol"].get("mean")
+    return mean
+
+
+def _as_usual(line: Line) -> bool:
+    """Whether a line's model had the usual number of layers and its own mean."""
+    return layers_of(line) == Settings.layers and mean_of(line) is None
+
+
+def lines_beside(lines: Iterable[Line], split: int | str) -> dict[Key, list[Line]]:
+    """Lines of today's protocol but for the number of layers or the mean, the latest of each, by cell."""
+    latest: dict[tuple[Key, int, str | None], Line] = {}
+    for line in lines:
+        layers, mean = layers_of(line), mean_of(line)
+        if line["split"] == split and not _as_usual(line) and RunProtocol(layers=layers, mean=mean).made(line):
+            latest[key_of(line), layers, mean] = line
+    found: dict[Key, list[Line]] = {}
+    for (key, _, _), line in latest.items():
+        found.setdefault(key, []).append(line)
+    return found
+
+
 def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
     """One line for each cell on a split: of today's protocol, else of the widest search and most runs; the latest.
 
-    All have the usual number of layers.
+    All have the usual number of layers, and average neighbours as their models do.
     """
     best: dict[Key, Line] = {}
     for line in lines:
-        if line["split"] == split and layers_of(line) == Settings.layers:
+        if line["split"] == split and _as_usual(line):
             there = best.get(key_of(line))
             if there is None or _weight(line) >= _weight(there):
                 best[key_of(line)] = line

@@ -118,6 +118,8 @@ def measure_cells(
     """
     if workers < 1:
         raise InputError(f"There must be at least 1 worker, not {workers}.")
+    for cell in asked:
+        protocol.check_model(cell.model)
     began = time.monotonic()
     jobs = _jobs(asked, splits, masks)
     plan = BenchPlan(protocol, work, data_dir, device, code or code_version(), began + budget)

@@ -17,6 +17,7 @@ from typing import Any
 from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
+from hyperboloid.nn.means import get_mean
 from hyperboloid.nn.registry import get_model
 from hyperboloid.training.checkpoint import write_json
 from hyperboloid.training.config import DTYPES, check_device
@@ -66,6 +67,8 @@ class RunProtocol:
         patience: stop after so many epochs without a better validation score.
         dtype: ``float32`` or ``float64``.
         layers: of every model; another number is a measurement of its own.
+        mean: how neighbours are averaged by the models that leave it open, a name from :mod:`hyperboloid.nn.means`;
+            None for what each of them does by itself. Another one is a measurement of its own, too.
     """
 
     tries: int | None = None
@@ -75,12 +78,20 @@ class RunProtocol:
     patience: int = Settings.patience
     dtype: str = "float32"
     layers: int = Settings.layers
+    mean: str | None = None
 
     def fixed(self, model: str) -> dict[str, Any]:
         """Settings that a model's search does not vary; shallow models have no layers, and epochs of another kind."""
         if is_shallow(model):
             return {}
-        return {"epochs": self.epochs, "patience": self.patience, "layers": self.layers}
+        fixed = {"epochs": self.epochs, "patience": self.patience, "layers": self.layers}
+        return fixed if self.mean is None else fixed | {"mean": self.mean}
+
+    def check_model(self, model: str) -> None:
+        """Refuse a model that has no choice where the protocol makes one."""
+        line = get_model(model)
+        if self.mean is not None and ("mean" not in line.load().takes() or "mean" in line.fixed):
+            raise InputError(f"{model} averages neighbours in one way only: leave it out, or do without a mean.")
 
     def made(self, line: Mapping[str, Any]) -> bool:
         """Whether a line was measured so, with today's grid and splits.
@@ -105,12 +116,14 @@ class RunProtocol:
     def record(self, model: str, task: str) -> dict[str, Any]:
         """What a line tells of it; the shallow models' search and stopping have always been the same.
 
-        The usual number of layers is not told: it was the only one once.
+        The usual number of layers is not told: it was the only one once. Nor is a mean that nobody has asked for.
         """
         version = {} if is_shallow(model) else {"search": SEARCH_OF_LINKS if task == "link" else SEARCH}
         told = dataclasses.asdict(self)
         if self.layers == Settings.layers or is_shallow(model):
             del told["layers"]
+        if self.mean is None:
+            del told["mean"]
         return told | version
 
     def __post_init__(self) -> None:
@@ -118,6 +131,8 @@ class RunProtocol:
             number = getattr(self, name)
             if number is not None and number < 1:
                 raise InputError(f"{name} must be at least 1, not {number}.")
+        if self.mean is not None:
+            get_mean(self.mean)
         if self.dtype not in DTYPES:
             raise InputError(f"dtype must be one of {', '.join(DTYPES)}, not {self.dtype!r}.")
 

@@ -18,7 +18,7 @@ from hyperboloid.training.many import RUNGS
 from hyperboloid.training.patience import LONGEST_WAIT
 from hyperboloid.training.selection import JUDGED_BY
 
-from .board import ROUNDING, Board, chosen_lines, current_lines, measured_board, printed_board
+from .board import ROUNDING, Board, chosen_lines, current_lines, measured_board, printed_board, short_of_print
 from .cell_jobs import MASKS
 from .cell_work import FINALISTS, SPLIT, RunProtocol
 from .cells import CELL_EXPERIMENTS, MODELS, Cell, all_cells, cells
@@ -160,7 +160,7 @@ def _targets(measured: Board, *, of_splits: bool = False) -> str:
     """How many of LGCN's cells are within one printed standard deviation, or better; some have no other splits."""
     own = [c for c in all_cells() if c.model == "lgcn" and c.comparable and not (of_splits and c.public_split)]
     scores = [(cell, score) for cell in own if (score := measured.of(cell)) is not None]
-    reached = sum(score.mean >= cell.paper_mean - cell.paper_std for cell, score in scores)
+    reached = sum(short_of_print(cell, score.mean) <= 0 for cell, score in scores)
     return (
         f"within one printed standard deviation of the paper or better in {reached} of {len(scores)} measured cells; "
         f"{len(own)} cells can be compared."
@@ -180,6 +180,8 @@ def _method(lines: Sequence[Line], current: Sequence[Line], others: Mapping[Key,
         "standard deviations over runs. They are not divided by the number of runs, because they only know "
         "initialisations: the paper's split is unknown, and the split moves a score by more than initialisations do. "
         f"{100 * ROUNDING:g} is the rounding.",
+        "Within one printed standard deviation of the paper, or better: the measured mean, rounded to a tenth of a "
+        "point like the paper's numbers, is not below the printed mean less the printed deviation.",
         "Noise between two models measured here, which share the split: 2·√(s₁²/n₁ + s₂²/n₂), n the number of runs.",
         "A claim has a verdict if at least half of its comparisons are measured. Where the paper says “all” or "
         "“always”, more than half is “holds in part”; where it says “most”, more than half holds. Whatever asks for a "

@@ -9,7 +9,7 @@ from pathlib import Path
 from hyperboloid.analysis.numbers import percent
 from hyperboloid.training.settings import Settings
 
-from .board import layers_of
+from .board import layers_of, short_of_print
 from .cells import Cell, all_cells
 from .markdown import MISSING, table
 from .results import Key, Line, cell_key, key_of, read_figure_results
@@ -39,7 +39,7 @@ def short_falls(lines: Sequence[Line], elsewhere: Mapping[Key, str], tried: Sequ
     for cell in all_cells():
         line = by_key.get(cell_key(cell))
         if cell.model == "lgcn" and cell.comparable and line is not None:
-            short = cell.paper_mean - cell.paper_std - line["test_mean"]
+            short = short_of_print(cell, line["test_mean"])
             if short > 0:
                 found.append((short, cell, line))
     if not any(key[2] == "lgcn" for key in by_key):
@@ -51,7 +51,7 @@ def short_falls(lines: Sequence[Line], elsewhere: Mapping[Key, str], tried: Sequ
             f"{cell}",
             percent(line["test_mean"], line["test_std"]),
             percent(cell.paper_mean, cell.paper_std),
-            f"{100 * short:.1f}",
+            f"{short:.1f}",
             elsewhere.get(cell_key(cell), MISSING) if layers_of(line) == Settings.layers else MISSING,
             f"{line.get('tried', MISSING)} settings",
             f"{layers_of(line)}",
