@@ -77,7 +77,7 @@ def test_a_line_has_all_it_needs(measure, tmp_path):
     assert (line["experiment"], line["dataset"], line["graph"], line["task"]) == ("node", "disease", "disease", "node")
     assert (line["split"], line["parts"], line["comparable"], line["target"]) == (0, "30/10/60, seed 0", False, None)
     assert (line["paper_mean"], line["paper_std"]) == (0.751, 0.011)
-    assert line["protocol"] | {"layers": 2} == dataclasses.asdict(TINY) | {"search": cell_work.SEARCH}
+    assert line["protocol"] | {"layers": 2, "mean": None} == dataclasses.asdict(TINY) | {"search": cell_work.SEARCH}
     assert (line["runs"], line["tried"], line["commit"], line["complete"]) == (2, 2, "test", True)
     assert line["test_mean"] == pytest.approx(sum(line["tests"]) / 2)
     assert line["settings"]["dim"] == 8
@@ -99,6 +99,22 @@ def test_another_number_of_layers_is_a_measurement_beside(measure, tmp_path):
     # embeddings without layers are the same measurement
     shallow = RunProtocol(layers=1).record("deepwalk", "link")
     assert shallow == RunProtocol().record("deepwalk", "link")
+
+
+def test_another_mean_is_a_measurement_beside(measure, tmp_path):
+    own = measure(disease("hgcn"))[1].lines[0]
+    origin = dataclasses.replace(TINY, mean="origin")
+    other = measure(disease("hgcn"), protocol=origin)[1].lines[0]
+    assert (own["settings"]["mean"], other["settings"]["mean"]) == (None, "origin")
+    assert ("mean" in own["protocol"], other["protocol"]["mean"]) == (False, "origin")
+    assert own["tests"] != other["tests"]
+    assert chosen_lines(read_results(tmp_path / "results"), 0) == [own]
+    assert measure(disease("hgcn"), protocol=origin)[1].measured == 0
+    for model in ("gcn", "hgcn_c", "deepwalk"):
+        with pytest.raises(InputError, match=f"^{model} averages neighbours in one way only"):
+            origin.check_model(model)
+    with pytest.raises(InputError, match="There is no mean 'median'"):
+        RunProtocol(mean="median")
 
 
 @pytest.mark.parametrize("model", ["gcn", "kgcn"])

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hyperboloid.analysis.numbers import percent
 from hyperboloid.training.settings import Settings
 
-from .board import layers_of, measured_board
-from .cell_work import SPLIT, RunProtocol
+from .board import layers_of, mean_of, measured_board
 from .cells import ALL_MODELS, all_cells
 from .claims import SHALLOW, TASKS, best_model, points
 from .markdown import table
 from .results import Key, Line, cell_key, key_of
 
 
-def other_depths(everything: Sequence[Line]) -> dict[Key, list[Line]]:
-    """Lines of the usual split and protocol but for the number of layers, the latest of each, by cell."""
-    latest = {
-        (key_of(line), layers_of(line)): line
-        for line in everything
-        if line["split"] == SPLIT
-        and layers_of(line) != Settings.layers
-        and RunProtocol(layers=layers_of(line)).made(line)
-    }
-    found: dict[Key, list[Line]] = {}
-    for (key, _), line in latest.items():
-        found.setdefault(key, []).append(line)
-    return found
+def other_depths(beside: Mapping[Key, Sequence[Line]]) -> dict[Key, list[Line]]:
+    """Of the lines beside the tables, by cell, those of another number of layers, but with the model's own mean."""
+    own = {key: [line for line in found if mean_of(line) is None] for key, found in beside.items()}
+    return {key: found for key, found in own.items() if found}
 
 
 def preferred_lines(lines: Sequence[Line], others: dict[Key, list[Line]]) -> list[Line]:

@@ -18,7 +18,16 @@ from hyperboloid.training.many import RUNGS
 from hyperboloid.training.patience import LONGEST_WAIT
 from hyperboloid.training.selection import JUDGED_BY
 
-from .board import ROUNDING, Board, chosen_lines, current_lines, measured_board, printed_board, short_of_print
+from .board import (
+    ROUNDING,
+    Board,
+    chosen_lines,
+    current_lines,
+    lines_beside,
+    measured_board,
+    printed_board,
+    short_of_print,
+)
 from .cell_jobs import MASKS
 from .cell_work import FINALISTS, SPLIT, RunProtocol
 from .cells import CELL_EXPERIMENTS, MODELS, Cell, all_cells, cells
@@ -28,6 +37,7 @@ from .experiments import run_experiment
 from .figure_report import drawn_sections
 from .markdown import ABOVE, BELOW, MISSING, NARROW, WITHIN, ablation_table, main_table, mark, paper_table, table
 from .pictures import draw_tables
+from .published_mean import published_mean_section
 from .results import Key, Line, cell_key, key_of, read_results
 from .shortfalls import read_tried, short_falls
 from .zinc_report import CLAIM as ZINC_CLAIM
@@ -81,7 +91,8 @@ def write_report(results: Path, page: Path) -> Report:
     current = current_lines(everything, lines)
     measured, printed = measured_board(lines), printed_board()
     of_today = [line for line in lines if line in current]
-    counted, others = measured_board(of_today), other_depths(everything)
+    counted, beside = measured_board(of_today), lines_beside(everything, SPLIT)
+    others = other_depths(beside)
     preferred = preferred_lines(of_today, others)
     findings = [(claim, claim.judge(counted)) for claim in CLAIMS]
     pictures = draw_tables(measured, printed, page.parent / "figures")
@@ -94,12 +105,13 @@ def write_report(results: Path, page: Path) -> Report:
     sections = [
         _head(),
         _in_short(measured, counted, measured_board(preferred), printed, judged),
-        _method(lines, current, others),
+        _method(lines, current, beside),
         *_tables(measured, counted, printed),
         molecules,
         _splits(everything, current, measured),
         _claims(findings, counted, printed),
         depth_section(of_today, others),
+        published_mean_section(of_today, beside),
         short_falls(preferred, _elsewhere(everything, current), read_tried(results)),
         *(section.text for section in drawn),
         _operations(),
@@ -167,9 +179,9 @@ def _targets(measured: Board, *, of_splits: bool = False) -> str:
     )
 
 
-def _method(lines: Sequence[Line], current: Sequence[Line], others: Mapping[Key, Sequence[Line]]) -> str:
+def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key, Sequence[Line]]) -> str:
     usual = RunProtocol()
-    used = [*current, *(line for found in others.values() for line in found)]
+    used = [*current, *(line for found in beside.values() for line in found)]
     early = sum(RunProtocol.gave_up_early(line) for line in used)
     narrow = sum(line not in current for line in lines)
     points = [
@@ -208,7 +220,7 @@ def _method(lines: Sequence[Line], current: Sequence[Line], others: Mapping[Key,
         "epochs for patience, stopped slow models early, had Kipf's normalisation for links, or a validation part "
         "of nodes without rare classes. "
         f"They are marked {NARROW} until they are measured again, and neither claims nor counts look at them.",
-        f"{early} of the {len(used)} lines that this page rests on, other splits and numbers of layers included, are "
+        f"{early} of the {len(used)} lines that this page rests on, other splits, layers and means included, are "
         "of links and were measured when patience counted whether or not a model had begun to learn. "
         "At the start all points lie in one place, where gradients are about 0, and runs with a small learning "
         "rate could end there; such runs of a test raise its deviation (LGCN on Citeseer at d = 8). Since then epochs "
