@@ -36,7 +36,7 @@ def peak(tmp_path, graph, settings):
 
 
 def test_pubmed_links_at_d_64_in_2_gb(tmp_path, data_dir):
-    assert peak(tmp_path, "graph = 'pubmed'", {"dim": 64, "data_dir": str(data_dir)}) < 2 * GB
+    assert peak(tmp_path, "graph = 'pubmed'", {"dim": 64, "layers": 2, "data_dir": str(data_dir)}) < 2 * GB
 
 
 def test_100_000_nodes_without_features_in_3_gb(tmp_path):
