@@ -9,9 +9,10 @@ from mpmath import mp, mpf
 from torch_geometric import EdgeIndex
 
 from hyperboloid import InputError
-from hyperboloid.kernels import random_stream
+from hyperboloid.kernels import Adjacency, random_stream
 from hyperboloid.nn import HGCN, HGCNConv
 from hyperboloid.nn.encoder import Sizes
+from hyperboloid.nn.means import get_mean
 from hyperboloid.nn.settings import ModelSettings
 
 from .helpers import D, K, N, features, randomize
@@ -167,6 +168,19 @@ def test_the_means_differ(example):
     for i in range(len(outs)):
         for j in range(i):
             assert (outs[i] - outs[j]).abs().max() > 1e-3, (MEANS[i], MEANS[j])
+
+
+@pytest.mark.parametrize(("radius", "beyond"), [(1.0, 0.14), (8.0, 0.46)])
+def test_the_mean_in_a_node_s_own_tangent_space_oversteps(radius, beyond):
+    """Of four points around the origin it lies on the node's far side, as docs/models.md tells; other means are 0."""
+    u = radius * torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]], dtype=torch.float64)
+    every = torch.cartesian_prod(torch.arange(4), torch.arange(4)).t()
+    adj = Adjacency.from_edges(every[0], every[1], (4, 4), self_loops=False)
+    beta, weight = torch.ones((), dtype=torch.float64), torch.ones(16, dtype=torch.float64)
+    means = {name: get_mean(name)(u, u, adj, beta, weight) for name in MEANS}
+    torch.testing.assert_close(means.pop("tangent"), -beyond * u, rtol=0, atol=0.005 * radius)
+    for mean in means.values():
+        torch.testing.assert_close(mean, torch.zeros_like(u), rtol=0, atol=1e-6)
 
 
 def test_an_unknown_mean_is_answered_with_the_known_ones():

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from hyperboloid.analysis.numbers import percent
 from hyperboloid.training.settings import Settings
 
 from .cell_work import RunProtocol
@@ -89,6 +90,11 @@ def layers_of(line: Line) -> int:
     """How many layers a line's model was given."""
     layers: int = line["protocol"].get("layers", Settings.layers)
     return layers
+
+
+def texts_of(line: Line) -> list[str]:
+    """Its validation and test scores, in per cent."""
+    return [percent(line["val_mean"]), percent(line["test_mean"], line["test_std"])]
 
 
 def mean_of(line: Line) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from hyperboloid.analysis.numbers import percent
 from hyperboloid.training.settings import Settings
 
-from .board import layers_of, mean_of, measured_board
+from .board import layers_of, mean_of, measured_board, texts_of
 from .cells import ALL_MODELS, all_cells
 from .claims import SHALLOW, TASKS, best_model, points
 from .markdown import table
@@ -101,4 +101,4 @@ def _best_of_all(lines: Sequence[Line], others: dict[Key, list[Line]]) -> list[s
 def _scores(line: Line) -> list[str]:
     """Validation and test scores, before them the number of layers where it is not the usual one."""
     number = [] if layers_of(line) == Settings.layers else [f"{layers_of(line)}"]
-    return [*number, percent(line["val_mean"]), percent(line["test_mean"], line["test_std"])]
+    return [*number, *texts_of(line)]

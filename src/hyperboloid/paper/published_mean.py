@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from hyperboloid.analysis.numbers import percent
 from hyperboloid.training.settings import Settings
 
-from .board import layers_of, mean_of, measured_board
+from .board import layers_of, mean_of, texts_of
 from .cells import DATASETS, Cell, all_cells
 from .claims import TASKS, points
 from .markdown import MISSING, table
@@ -43,16 +43,9 @@ def published_mean_section(lines: Sequence[Line], beside: Mapping[Key, Sequence[
     header = ["cell", "own tangent space: validation", "test", "origin: validation", "test", "lgcn: test", "printed"]
     rows = []
     for cell in both:
-        rival = own.get(_of_lgcn(cell))
-        rows.append(
-            [
-                f"{cell}",
-                *_scores(own[cell_key(cell)]),
-                *_scores(at_origin[cell_key(cell)]),
-                MISSING if rival is None else _test(rival),
-                percent(cell.paper_mean, cell.paper_std),
-            ]
-        )
+        key, rival = cell_key(cell), own.get(_of_lgcn(cell))
+        scores = [*texts_of(own[key]), *texts_of(at_origin[key]), MISSING if rival is None else texts_of(rival)[1]]
+        rows.append([f"{cell}", *scores, percent(cell.paper_mean, cell.paper_std)])
     findings = [_finding(task, both, own, at_origin) for task in TASKS]
     return "\n\n".join(["## HGCN's mean", text, " ".join(filter(None, findings)), table(header, rows)])
 
@@ -62,19 +55,17 @@ def _finding(task: str, both: Sequence[Cell], own: Mapping[Key, Line], at_origin
     asked = [cell for cell in both if cell.task == task]
     if not asked:
         return ""
-    scores, others = measured_board(own.values()), measured_board(at_origin.values())
     gains: dict[str, list[float]] = {}
     ahead = still = compared = preferred = 0
     for cell in asked:
-        key, lgcn = cell_key(cell), scores.scores.get(_of_lgcn(cell))
-        before, after = scores.scores[key], others.scores[key]
-        gains.setdefault(cell.dataset, []).append(100 * (after.mean - before.mean))
-        prefers = at_origin[key]["val_mean"] > own[key]["val_mean"]
+        before, after, lgcn = own[cell_key(cell)], at_origin[cell_key(cell)], own.get(_of_lgcn(cell))
+        gains.setdefault(cell.dataset, []).append(100 * (after["test_mean"] - before["test_mean"]))
+        prefers = after["val_mean"] > before["val_mean"]
         preferred += prefers
         if lgcn is not None:
             compared += 1
-            ahead += lgcn.mean > before.mean
-            still += lgcn.mean > (after if prefers else before).mean
+            ahead += lgcn["test_mean"] > before["test_mean"]
+            still += lgcn["test_mean"] > (after if prefers else before)["test_mean"]
     listed = ", ".join(f"{name} {points(statistics.mean(gains[name]))}" for name in DATASETS if name in gains)
     return (
         f"{TASKS[task].capitalize()}: the origin gains {listed} points of the test score (mean over dimensions), and "
@@ -85,11 +76,3 @@ def _finding(task: str, both: Sequence[Cell], own: Mapping[Key, Line], at_origin
 
 def _of_lgcn(cell: Cell) -> Key:
     return cell.dataset, cell.task, "lgcn", cell.dim
-
-
-def _scores(line: Line) -> list[str]:
-    return [percent(line["val_mean"]), _test(line)]
-
-
-def _test(line: Line) -> str:
-    return percent(line["test_mean"], line["test_std"])

@@ -223,7 +223,7 @@ def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key,
         f"{early} of the {len(used)} lines that this page rests on, other splits, layers and means included, are "
         "of links and were measured when patience counted whether or not a model had begun to learn. "
         "At the start all points lie in one place, where gradients are about 0, and runs with a small learning "
-        "rate could end there; such runs of a test raise its deviation (LGCN on Citeseer at d = 8). Since then epochs "
+        "rate could end there; such runs of a test raise its deviation. Since then epochs "
         f"before the loss has moved by a tenth do not count, up to {LONGEST_WAIT * usual.patience} of them. A search "
         "that halves its settings still stops most of those that are so slow. `hyperboloid paper run link --again` "
         "measures such cells anew.",
