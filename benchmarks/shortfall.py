@@ -22,8 +22,8 @@ from torch import Tensor, nn
 
 from hyperboloid.graphs import load_graph
 from hyperboloid.paper.board import chosen_lines
-from hyperboloid.paper.cell_work import SPLIT
 from hyperboloid.paper.cells import cells
+from hyperboloid.paper.protocol import SPLIT
 from hyperboloid.paper.provenance import code_version, device_name, library_versions
 from hyperboloid.paper.results import append_line, cell_key, key_of, read_results
 from hyperboloid.paper.shortfalls import UNCHANGED, read_tried

@@ -4,8 +4,12 @@ import pytest
 import torch
 
 from hyperboloid.kernels import random_stream
-from hyperboloid.nn import LGCNConv, SparseFeatures, TangentLinear
-from hyperboloid.nn.features import compress
+from hyperboloid.nn import HGCNConv, LGCNConv, SparseFeatures, TangentLinear
+from hyperboloid.nn.features import compress, drop_features
+from hyperboloid.nn.gcn import GCNLayer
+from hyperboloid.nn.graphsage import SAGELayer
+from hyperboloid.nn.hnn import HNNLayer
+from hyperboloid.nn.mlp import LinearLayer
 
 EDGES = torch.randint(30, (2, 90), generator=torch.Generator().manual_seed(1))
 
@@ -77,6 +81,25 @@ def test_sparse_dropout_reaches_the_gradient():
 def test_no_dropout_outside_training():
     x = SparseFeatures.from_dense(sparse_matrix())
     assert x.dropout(0.5, training=False) is x
+
+
+@pytest.mark.parametrize("layer", [LGCNConv, HGCNConv, GCNLayer, SAGELayer, LinearLayer, HNNLayer])
+def test_dropout_reaches_one_hot_features(layer):
+    conv = layer(30, 4, dropout=0.4).double()
+    for parameter in conv.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)  # biases too
+    with random_stream(5, 1):
+        left = drop_features(None, 0.4, True, torch.ones(1, dtype=torch.float64), 30).value
+    assert set(left.tolist()) == {0.0, 1 / 0.6}
+    with random_stream(5, 1):
+        dropped = output_and_gradients(conv.train(), None)
+    dense = output_and_gradients(conv.eval(), torch.diag(left))
+    for ours, expected in zip(dropped, dense, strict=True):
+        torch.testing.assert_close(ours, expected, rtol=1e-12, atol=1e-12)
+    for ours, whole in zip(
+        output_and_gradients(conv, None), output_and_gradients(conv, torch.eye(30).double()), strict=True
+    ):
+        torch.testing.assert_close(ours, whole, rtol=1e-12, atol=1e-12)
 
 
 def test_compress_takes_the_sparse_form_only_for_sparse_matrices():

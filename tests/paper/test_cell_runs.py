@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from hyperboloid import InputError
-from hyperboloid.paper import cell_runs, cell_work
+from hyperboloid.paper import cell_runs, cell_work, protocol
 from hyperboloid.paper.board import chosen_lines
 from hyperboloid.paper.cell_runs import measure_cells
-from hyperboloid.paper.cell_work import RunProtocol, label
+from hyperboloid.paper.cell_work import label
 from hyperboloid.paper.cells import cells
+from hyperboloid.paper.protocol import RunProtocol, gave_up_early, judged_by_three, kept_one_hot
 from hyperboloid.paper.results import append_line, key_of, read_results
 from hyperboloid.training.config import DTYPES
 
@@ -77,7 +78,9 @@ def test_a_line_has_all_it_needs(measure, tmp_path):
     assert (line["experiment"], line["dataset"], line["graph"], line["task"]) == ("node", "disease", "disease", "node")
     assert (line["split"], line["parts"], line["comparable"], line["target"]) == (0, "30/10/60, seed 0", False, None)
     assert (line["paper_mean"], line["paper_std"]) == (0.751, 0.011)
-    assert line["protocol"] | {"layers": 2, "mean": None} == dataclasses.asdict(TINY) | {"search": cell_work.SEARCH}
+    assert line["protocol"] | {"layers": 2, "mean": None} == dataclasses.asdict(TINY) | {
+        "search": protocol.search_of("node", "disease")
+    }
     assert (line["runs"], line["tried"], line["commit"], line["complete"]) == (2, 2, "test", True)
     assert line["test_mean"] == pytest.approx(sum(line["tests"]) / 2)
     assert line["settings"]["dim"] == 8
@@ -85,7 +88,7 @@ def test_a_line_has_all_it_needs(measure, tmp_path):
     assert "CPU" in line["device"]
     assert {"torch", "python", "hyperboloid"} <= set(line["versions"])
     assert seen.started == [("node disease d=8 gcn", 1, 1)]
-    assert seen.stages == ["search", "selection", "test"]
+    assert seen.stages == ["search", *["selection"] * len(protocol.ROUNDS["node"]), "test"]
 
 
 def test_another_number_of_layers_is_a_measurement_beside(measure, tmp_path):
@@ -97,8 +100,8 @@ def test_another_number_of_layers_is_a_measurement_beside(measure, tmp_path):
     assert chosen_lines(read_results(tmp_path / "results"), 0) == [two]
     assert measure(disease("gcn"))[1].measured == 0
     # embeddings without layers are the same measurement
-    shallow = RunProtocol(layers=1).record("deepwalk", "link")
-    assert shallow == RunProtocol().record("deepwalk", "link")
+    shallow = RunProtocol(layers=1).record("deepwalk", "link", "cora")
+    assert shallow == RunProtocol().record("deepwalk", "link", "cora")
 
 
 def test_another_mean_is_a_measurement_beside(measure, tmp_path):
@@ -124,22 +127,42 @@ def test_links_found_with_kipf_s_normalisation_are_measured_again(model):
         if (line["dataset"], line["task"], line["dim"], line["model"]) == ("cora", "link", 16, model)
         and line["protocol"].get("search") == 3
     ]  # fmt: skip
-    today = RunProtocol().record(model, "link")
+    today = RunProtocol().record(model, "link", "cora")
     assert not RunProtocol().made(old)
     assert RunProtocol().made(old | {"protocol": today})
-    assert RunProtocol().record(model, "node") == RunProtocol().record("gat", "node")
+    assert RunProtocol().record(model, "node", "cora") == RunProtocol().record("gat", "node", "cora")
 
 
 def test_links_whose_models_were_not_waited_for_count_and_are_told_of():
     lines = [line for line in read_results(RESULTS) if line["split"] == 0 and line["protocol"].get("layers", 2) == 2]
-    early = [line for line in lines if RunProtocol.gave_up_early(line) and RunProtocol().made(line)]
+    early = [line for line in lines if gave_up_early(line) and RunProtocol().made(line)]
     assert {line["task"] for line in early} == {"link"}
     assert {"lgcn", "gcn", "kgcn", "hat"} <= {line["model"] for line in early}
     assert not {"deepwalk", "poincare_emb"} & {line["model"] for line in early}
-    now = early[0] | {"protocol": RunProtocol().record(early[0]["model"], "link")}
+    now = early[0] | {"protocol": RunProtocol().record(early[0]["model"], "link", early[0]["dataset"])}
     assert RunProtocol().made(now)
-    assert not RunProtocol.gave_up_early(now)
+    assert not gave_up_early(now)
     assert not RunProtocol().made(early[0] | {"protocol": early[0]["protocol"] | {"search": 2}})
+
+
+def test_lines_of_before_dropout_reached_one_hot_features_count_for_links_only():
+    lines = [line for line in read_results(RESULTS) if line["dataset"] == "usa" and line["model"] in ("lgcn", "hat")]
+    links = [line for line in lines if kept_one_hot(line) and RunProtocol().made(line)]
+    assert {line["task"] for line in links} == {"link"}
+    nodes = [
+        line for line in lines if line["task"] == "node" and line["protocol"].get("search", 1) < protocol.IN_ROUNDS
+    ]
+    assert nodes
+    assert not any(RunProtocol().made(line) for line in nodes)
+    assert RunProtocol().record("hat", "link", "usa")["search"] == protocol.IN_ROUNDS
+
+
+def test_nodes_selected_without_rounds_count_and_are_told_of():
+    before = [line for line in read_results(RESULTS) if judged_by_three(line) and RunProtocol().made(line)]
+    assert {line["task"] for line in before} == {"node"}
+    assert {"amazon", "pubmed"} <= {line["dataset"] for line in before}
+    assert not {"usa"} & {line["dataset"] for line in before}
+    assert not {"deepwalk", "poincare_emb"} & {line["model"] for line in before}
 
 
 def test_nodes_judged_by_parts_without_rare_classes_are_measured_again():
@@ -176,13 +199,13 @@ def test_a_line_over_splits_tells_of_the_search_that_chose_its_settings(measure,
     quick = RunProtocol(tries=1, epochs=1, seeds=1)
     measure(asked, protocol=quick)
     (now,) = read_results(tmp_path / "results")
-    early = now | {"protocol": now["protocol"] | {"search": cell_work.EARLIER_OF_AVERAGES}}
+    early = now | {"protocol": now["protocol"] | {"search": protocol.AVERAGED}}
     (tmp_path / "results" / "link.jsonl").write_text(json.dumps(early) + "\n")
     _, session = measure(asked, protocol=quick, splits=[0, 1])
     assert session.measured == 1
     chosen, ten = read_results(tmp_path / "results")
     assert chosen["protocol"] == ten["protocol"] == early["protocol"]
-    assert RunProtocol.gave_up_early(ten)
+    assert gave_up_early(ten)
 
 
 def test_one_line_for_the_ablation_too(measure, tmp_path):
@@ -221,7 +244,7 @@ def test_an_interrupted_cell_goes_on_where_it_stopped(measure, monkeypatch, tmp_
         selection, "train_many", lambda m, t, runs, **o: trained.append(len(runs)) or train(m, t, runs, **o)
     )
     _, session = measure(disease("gcn"))
-    assert trained == [0, 0, 2]
+    assert trained == [0, 0, 0, 0, 2]  # the search, three rounds of the selection, the test
     assert session.lines[0]["tests"] == whole["tests"]
     assert session.lines[0]["seconds"] > spent > 0
 

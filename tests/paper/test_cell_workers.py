@@ -13,8 +13,8 @@ import torch
 
 from hyperboloid import InputError, TrainingError
 from hyperboloid.paper.cell_runs import measure_cells
-from hyperboloid.paper.cell_work import RunProtocol
 from hyperboloid.paper.cells import cells
+from hyperboloid.paper.protocol import RunProtocol
 from hyperboloid.paper.results import read_results
 
 TINY = RunProtocol(tries=2, epochs=3, seeds=2)

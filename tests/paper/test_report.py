@@ -16,10 +16,10 @@ from hyperboloid.paper.board import (
     printed_board,
     short_of_print,
 )
-from hyperboloid.paper.cell_work import RunProtocol
 from hyperboloid.paper.cells import all_cells, cells
 from hyperboloid.paper.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, verdict
 from hyperboloid.paper.markdown import mark
+from hyperboloid.paper.protocol import RunProtocol
 from hyperboloid.paper.report import write_report
 from hyperboloid.paper.results import append_line
 from hyperboloid.paper.table import PaperTable
@@ -44,7 +44,7 @@ def line(cell, mean, **more):
 
 
 def protocol(cell, **more):
-    return RunProtocol().record(cell.model, cell.task) | more
+    return RunProtocol().record(cell.model, cell.task, cell.dataset) | more
 
 
 def synthetic():

@@ -16,7 +16,7 @@ from hyperboloid.training.experiment import load
 from hyperboloid.training.grids import grid
 from hyperboloid.training.journal import Journal
 from hyperboloid.training.many import Trial
-from hyperboloid.training.selection import JUDGED_BY, SEARCH_SEED, SELECTION_SEED, sweep_model
+from hyperboloid.training.selection import ROUNDS, SEARCH_SEED, SELECTION_SEED, sweep_model
 from hyperboloid.training.settings import default_settings
 from hyperboloid.training.sweep import sweep, task_factory
 
@@ -113,9 +113,10 @@ def test_stages_seeds_and_the_test(tmp_path):
     for model in ("gcn", "mlp"):
         own = [t for t in trials if t["model"] == model]
         by_stage = {stage: [t for t in own if t["stage"] == stage] for stage in ("search", "selection", "test")}
-        assert [len(by_stage[s]) for s in by_stage] == [3, 3 * JUDGED_BY, 2]
+        ((_, inits),) = ROUNDS
+        assert [len(by_stage[s]) for s in by_stage] == [3, 3 * inits, 2]
         assert {t["seed"] for t in by_stage["search"]} == {SEARCH_SEED}
-        assert {t["seed"] for t in by_stage["selection"]} == {SELECTION_SEED + k for k in range(JUDGED_BY)}
+        assert {t["seed"] for t in by_stage["selection"]} == {SELECTION_SEED + k for k in range(inits)}
         assert {t["seed"] for t in by_stage["test"]} == {0, 1}
         # test values exist only in the last stage, for one setting: the one with the best mean validation score
         assert all(t["test"] is None for t in own if t["stage"] != "test")
@@ -124,7 +125,7 @@ def test_stages_seeds_and_the_test(tmp_path):
             means.setdefault(json.dumps(t["settings"]), []).append(t["val"])
         best = max(sum(v) / len(v) for v in means.values())
         (chosen,) = {json.dumps(t["settings"]) for t in by_stage["test"]}
-        assert sum(means[chosen]) / JUDGED_BY == pytest.approx(best)
+        assert sum(means[chosen]) / inits == pytest.approx(best)
         verdict = next(v for v in found.verdicts if v.model == model)
         assert verdict.tested == [t["test"] for t in by_stage["test"]]
     assert found.verdicts[0].val >= found.verdicts[1].val
@@ -241,7 +242,6 @@ def test_a_journal_without_a_file_keeps_trials_in_memory():
         ({"models": ["gnc"]}, "no model 'gnc'"),
         ({"seeds": 0}, "seeds must be at least 1"),
         ({"tries": 0}, "tries must be at least 1"),
-        ({"finalists": 0}, "finalists must be at least 1"),
         ({"device": "cuda:99"}, "finds"),
         ({"learning": 1}, "no setting 'learning'"),
     ],
@@ -331,9 +331,30 @@ def test_damaged_folders_are_one_sentence(tmp_path):
         sweep("karate", **again)
 
 
-def test_a_single_finalist_needs_no_selection(tmp_path):
-    words = {"models": ["gcn"], "dim": 4, "seeds": 2, "tries": 3, "epochs": 5}
-    sweep("karate", **words, finalists=1, out=tmp_path / "one")
-    sweep("karate", **words, finalists=2, out=tmp_path / "two")
-    count = {name: [line["stage"] for line in lines(tmp_path / name)].count("selection") for name in ("one", "two")}
-    assert count == {"one": 0, "two": 2 * JUDGED_BY}
+def test_a_selection_has_rounds_of_fewer_settings_and_more_initialisations(tmp_path):
+    words = {"task": "node", "models": ["gcn"], "dim": 4, "seeds": 2, "tries": 9, "epochs": 30, "halving": False}
+    sweep("karate", **words, rounds=(), out=tmp_path / "none")
+    assert "selection" not in {line["stage"] for line in lines(tmp_path / "none")}
+    sweep("karate", **words, rounds=((6, 1), (3, 2), (2, 4)), out=tmp_path / "three")
+    trials = lines(tmp_path / "three")
+
+    def judged(seeds):
+        """Mean validation score and negative loss of each setting that has trials of all these seeds."""
+        found = {}
+        for t in trials:
+            if t["stage"] == "selection" and t["seed"] - SELECTION_SEED in seeds:
+                found.setdefault(json.dumps(t["settings"]), []).append((t["val"], -t["val_loss"]))
+        return {
+            s: [sum(x) / len(x) for x in zip(*own, strict=True)] for s, own in found.items() if len(own) == len(seeds)
+        }
+
+    def best(scores, count):
+        return set(sorted(scores, key=scores.get, reverse=True)[:count])
+
+    searched = {json.dumps(t["settings"]): (t["val"], -t["val_loss"]) for t in trials if t["stage"] == "search"}
+    first, second, third = (judged(range(inits)) for inits in (1, 2, 4))
+    assert [len(round) for round in (first, second, third)] == [6, 3, 2]
+    assert set(first) == best(searched, 6)
+    assert set(second) == best(first, 3)
+    assert set(third) == best(second, 2)
+    assert {json.dumps(t["settings"]) for t in trials if t["stage"] == "test"} == best(third, 1)

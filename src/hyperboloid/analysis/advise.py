@@ -30,7 +30,7 @@ MODELS = ("gcn", "gat", "lgcn")
 #: Initialisations of each test.
 SEEDS = 3
 #: A short search, of which one setting survives. All train to the end: on Disease the best are the worst at epoch 50.
-SEARCH = {"short": True, "halving": False, "finalists": 1, "distance": "intrinsic", "epochs": 400}
+SEARCH = {"short": True, "halving": False, "rounds": (), "distance": "intrinsic", "epochs": 400}
 #: Share of the time that the comparison of models gets; the rest is for the dimensions.
 SEARCH_SHARE = 0.75
 #: Below this δ_avg a graph is called tree-like: Disease, USA and Amazon lie below, the citation networks above.

@@ -161,7 +161,7 @@ def run(
     ten = [] if splits is None else numbers(splits, "--splits")
 
     from hyperboloid.paper.cell_runs import measure_cells
-    from hyperboloid.paper.cell_work import RunProtocol
+    from hyperboloid.paper.protocol import RunProtocol
 
     from .progress import cell_display
 

@@ -142,7 +142,7 @@ class HyperbolicConv(nn.Module):
         return self.aggregate(target, u, adj, beta, weight), (adj.edge_index, weight)
 
     def _transformed(self, x: Features, beta: Tensor) -> Tensor:
-        return self.transform(drop_features(x, self.dropout, self.training), beta)
+        return self.transform(drop_features(x, self.dropout, self.training, beta, self.in_channels), beta)
 
     def extra_repr(self) -> str:
         """What distinguishes this layer beyond its parts."""

@@ -51,17 +51,49 @@ class SparseFeatures:
         return weighted_sum(weight, self.pattern, self.value)
 
 
-Features = Tensor | SparseFeatures | None
+@dataclass(frozen=True, eq=False)
+class DroppedOneHot:
+    """What dropout leaves of one-hot features: row i has its single entry at i, or none.
+
+    Attributes:
+        value: the entries ``(N,)``, 0 or 1/(1 − p).
+    """
+
+    value: Tensor
+
+    def matmul(self, weight: Tensor) -> Tensor:
+        """X W for a dense ``(N, d)`` matrix W; differentiable in W."""
+        return weight * self.value.unsqueeze(-1)
 
 
-def drop_features(x: Features, p: float | Tensor, training: bool) -> Features:
-    """Dropout on features of any kind; one-hot features have nothing to drop but the node itself, and are left."""
+#: Features of a graph; None stands for one-hot ones.
+GraphFeatures = Tensor | SparseFeatures | None
+#: What a linear map takes.
+Features = GraphFeatures | DroppedOneHot
+
+
+def drop_features(x: Features, p: float | Tensor, training: bool, like: Tensor, width: int) -> Features:
+    """Dropout on features of any kind.
+
+    Args:
+        x: features of nodes.
+        p: probability of dropping one.
+        training: nothing is dropped outside of it.
+        like: a tensor of the type and device that one-hot features should have.
+        width: of the features; where they are one-hot, the number of nodes.
+    """
     if isinstance(x, SparseFeatures):
         return x.dropout(p, training)
-    return None if x is None else dropout(x, p, training)
+    if isinstance(x, Tensor):
+        return dropout(x, p, training)
+    if not training:
+        return None
+    entries = torch.ones(width, dtype=like.dtype, device=like.device)
+    left = dropout(entries, p, training)
+    return None if left is entries else DroppedOneHot(left)
 
 
-def compress(x: Tensor | None) -> Features:
+def compress(x: Tensor | None) -> GraphFeatures:
     """The representation of features that multiplies fastest."""
     if x is None or x.count_nonzero() >= SPARSE_BELOW * x.numel():
         return x

@@ -77,7 +77,7 @@ class FlatConv(nn.Module):
         self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None
     ) -> tuple[Features, Tensor, Adjacency, Tensor | None]:
         """What the convolution works on: the nodes, the transformed nodes, the graph and its weights."""
-        x = drop_features(x, self.dropout, self.training)
+        x = drop_features(x, self.dropout, self.training, self.lin.weight, self.lin.in_channels)
         u: Tensor = self.lin(x)
         adj, weight = resolve_graph(edge_index, edge_weight, (u.size(0), u.size(0)), self_loops=self.self_loops)
         return x, u, adj, weight

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from hyperboloid.geometry import Lorentz
 from hyperboloid.kernels import dropout, linear
 
-from .features import Features, SparseFeatures
+from .features import DroppedOneHot, Features, SparseFeatures
 
 
 class TangentLinear(nn.Module):
@@ -55,7 +55,7 @@ class TangentLinear(nn.Module):
         weight = dropout(self.weight, self.drop_connect, self.training)
         if x is None:
             out = weight.t()
-        elif isinstance(x, SparseFeatures):
+        elif isinstance(x, (SparseFeatures, DroppedOneHot)):
             out = x.matmul(weight.t())
         else:
             return linear(x, weight, self.bias)

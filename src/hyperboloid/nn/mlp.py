@@ -44,6 +44,7 @@ class LinearLayer(nn.Module):
     ) -> None:
         super().__init__()
         check_probabilities(dropout=dropout, drop_connect=drop_connect)
+        self.in_channels = in_channels
         self.dropout = dropout
         self.lin = type(self).linear(in_channels, out_channels, bias=bias, drop_connect=drop_connect)
 
@@ -54,7 +55,8 @@ class LinearLayer(nn.Module):
 
     def forward(self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None = None) -> Tensor:
         """Transform each node by itself; see the class for shapes."""
-        return self.transform(drop_features(x, self.dropout, self.training))
+        like = next(self.parameters())
+        return self.transform(drop_features(x, self.dropout, self.training, like, self.in_channels))
 
     def transform(self, x: Features) -> Tensor:
         """W v + b."""

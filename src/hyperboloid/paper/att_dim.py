@@ -17,11 +17,11 @@ from hyperboloid.training.settings import Settings
 from hyperboloid.training.sweep import task_factory
 
 from .board import Score, noise_between
-from .cell_work import SPLIT
 from .cells import chosen_names
 from .claims import UNKNOWN, Claim, Finding, judged
 from .figure_runs import link_settings, number_of_seeds
 from .figures import Asked, FigureExperiment
+from .protocol import SPLIT
 from .results import Line
 from .table import PaperTable
 

@@ -14,11 +14,11 @@ from hyperboloid.analysis.style import COLOURS, dress, new_figure
 from hyperboloid.training.experiment import Run
 from hyperboloid.training.settings import default_settings
 
-from .cell_work import SPLIT
 from .cells import chosen_names
 from .claims import UNKNOWN, Claim, Finding, judged
 from .figure_runs import limits, number_of_seeds, trained
 from .figures import Asked, FigureExperiment
+from .protocol import SPLIT
 from .results import Line
 from .table import PaperTable
 

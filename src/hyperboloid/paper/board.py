@@ -9,8 +9,8 @@ from typing import Any
 from hyperboloid.analysis.numbers import percent
 from hyperboloid.training.settings import Settings
 
-from .cell_work import RunProtocol
 from .cells import Cell, all_cells
+from .protocol import RunProtocol, counts_still
 from .results import Key, Line, cell_key, key_of, same_settings
 
 #: How often the paper has run each of its cells.
@@ -138,7 +138,7 @@ def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
 def _weight(line: Line) -> tuple[Any, ...]:
     made = line["protocol"]
     if RunProtocol().made(line):
-        return True, not RunProtocol.gave_up_early(line)
+        return True, not counts_still(line)
     return False, line["grid"], made.get("search", 1), made.get("epochs", 0), line["runs"]
 
 

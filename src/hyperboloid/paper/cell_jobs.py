@@ -10,8 +10,9 @@ from typing import Protocol
 from hyperboloid.errors import InputError
 from hyperboloid.training.many import Watcher
 
-from .cell_work import SPLIT, Bench, OutOfTime
+from .cell_work import Bench, OutOfTime
 from .cells import Cell
+from .protocol import SPLIT
 from .results import Key, Line, cell_key
 
 #: Node splits that came with the data besides the public ones: the authors' own for Amazon.

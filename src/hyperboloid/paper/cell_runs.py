@@ -16,9 +16,10 @@ from hyperboloid.errors import InputError
 
 from .board import follows
 from .cell_jobs import MASKS, Job, Stages, measured_in_turn
-from .cell_work import SPLIT, Bench, BenchPlan, RunProtocol, label
+from .cell_work import Bench, BenchPlan, label
 from .cell_workers import measured_at_once
 from .cells import Cell
+from .protocol import SPLIT, RunProtocol
 from .provenance import code_version
 from .results import Key, Line, append_line, key_of, read_results
 from .table import PaperTable

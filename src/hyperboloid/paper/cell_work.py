@@ -8,138 +8,36 @@ import json
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
-from hyperboloid.nn.means import get_mean
-from hyperboloid.nn.registry import get_model
 from hyperboloid.training.checkpoint import write_json
 from hyperboloid.training.config import DTYPES, check_device
 from hyperboloid.training.journal import Journal
-from hyperboloid.training.loop import is_shallow
 from hyperboloid.training.many import Trial, Watcher, train_many
-from hyperboloid.training.selection import sweep_model, to_try
+from hyperboloid.training.selection import sweep_model
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.shallow import embeddings_kept
 from hyperboloid.training.sweep import task_factory
 from hyperboloid.training.tasks import Task
 
 from .cells import Cell
+from .protocol import SPLIT, RunProtocol, rounds_of
 from .provenance import device_name, library_versions
 from .results import Line
 
-#: The split that settings are chosen on, fixed beforehand like the paper's single one.
-SPLIT = 0
-#: Settings that survive a search, of several hundred: their order is that of a single run each.
-FINALISTS = 16
-#: Counts the changes of search and early stopping that no other number of the protocol tells of: 2 since the first
-#: epochs do not count for patience, and since halving spares what is still rising; 3 since there are 16 finalists.
-SEARCH = 3
-#: The same for links: since models are waited for that have not begun to learn (``training/patience.py``).
-SEARCH_OF_LINKS = SEARCH + 2
-#: And before that; 4 where a model leaves it open how neighbours are summed, since they are averaged.
-EARLIER_OF_LINKS, EARLIER_OF_AVERAGES = SEARCH, SEARCH + 1
-#: How parts were named as long as the validation part of nodes had hardly any of rare classes.
-BIASED_PARTS = "20 per class/"
 #: Seconds of work that a kill may leave out of a cell's recorded time.
 NOTE_EVERY = 5.0
 
 
 class OutOfTime(Exception):
     """The budget is used up; the trials that had ended are kept."""
-
-
-@dataclass(frozen=True)
-class RunProtocol:
-    """How a cell is measured; a line made by another protocol is another measurement.
-
-    Attributes:
-        tries: settings to try; None for the whole grid.
-        halving: stop the worse half of a search now and then.
-        seeds: fresh initialisations for the test.
-        epochs: at most so many.
-        patience: stop after so many epochs without a better validation score.
-        dtype: ``float32`` or ``float64``.
-        layers: of every model; another number is a measurement of its own.
-        mean: how neighbours are averaged by the models that leave it open, a name from :mod:`hyperboloid.nn.means`;
-            None for what each of them does by itself. Another one is a measurement of its own, too.
-    """
-
-    tries: int | None = None
-    halving: bool = True
-    seeds: int = 10
-    epochs: int = Settings.epochs
-    patience: int = Settings.patience
-    dtype: str = "float32"
-    layers: int = Settings.layers
-    mean: str | None = None
-
-    def fixed(self, model: str) -> dict[str, Any]:
-        """Settings that a model's search does not vary; shallow models have no layers, and epochs of another kind."""
-        if is_shallow(model):
-            return {}
-        fixed = {"epochs": self.epochs, "patience": self.patience, "layers": self.layers}
-        return fixed if self.mean is None else fixed | {"mean": self.mean}
-
-    def check_model(self, model: str) -> None:
-        """Refuse a model that has no choice where the protocol makes one."""
-        line = get_model(model)
-        if self.mean is not None and ("mean" not in line.load().takes() or "mean" in line.fixed):
-            raise InputError(f"{model} averages neighbours in one way only: leave it out, or do without a mean.")
-
-    def made(self, line: Mapping[str, Any]) -> bool:
-        """Whether a line was measured so, with today's grid and splits.
-
-        The earlier search for links counts too: it differs in runs only that had not begun to learn in time, most of
-        which a search stops anyway, and :meth:`gave_up_early` tells.
-        """
-        model, task = line["model"], line["task"]
-        told = line["protocol"] | ({"search": SEARCH_OF_LINKS} if self.gave_up_early(line) else {})
-        same = told == self.record(model, task) and line["grid"] == _size_of_search(self, model, task)
-        return bool(same and not line["parts"].startswith(BIASED_PARTS))
-
-    @staticmethod
-    def gave_up_early(line: Mapping[str, Any]) -> bool:
-        """Whether patience with a line's models for links could end before they had begun to learn."""
-        if line["task"] != "link" or is_shallow(line["model"]):
-            return False
-        averages = "normalization" in get_model(line["model"]).load().takes()
-        before: int = EARLIER_OF_AVERAGES if averages else EARLIER_OF_LINKS
-        return bool(line["protocol"].get("search") == before)
-
-    def record(self, model: str, task: str) -> dict[str, Any]:
-        """What a line tells of it; the shallow models' search and stopping have always been the same.
-
-        The usual number of layers is not told: it was the only one once. Nor is a mean that nobody has asked for.
-        """
-        version = {} if is_shallow(model) else {"search": SEARCH_OF_LINKS if task == "link" else SEARCH}
-        told = dataclasses.asdict(self)
-        if self.layers == Settings.layers or is_shallow(model):
-            del told["layers"]
-        if self.mean is None:
-            del told["mean"]
-        return told | version
-
-    def __post_init__(self) -> None:
-        for name in ("tries", "seeds", "epochs", "layers"):
-            number = getattr(self, name)
-            if number is not None and number < 1:
-                raise InputError(f"{name} must be at least 1, not {number}.")
-        if self.mean is not None:
-            get_mean(self.mean)
-        if self.dtype not in DTYPES:
-            raise InputError(f"dtype must be one of {', '.join(DTYPES)}, not {self.dtype!r}.")
-
-
-@cache
-def _size_of_search(protocol: RunProtocol, model: str, task: str) -> int:
-    return len(to_try(model, task, "*", protocol.tries, **protocol.fixed(model)))
 
 
 @dataclass(frozen=True)
@@ -197,7 +95,7 @@ class Bench:
                 seeds=protocol.seeds,
                 tries=protocol.tries,
                 halving=protocol.halving,
-                finalists=FINALISTS,
+                rounds=rounds_of(cell.model, cell.task),
                 journal=work.journal,
                 watch=work.watched(watch),
                 dim=cell.dim,
@@ -216,7 +114,7 @@ class Bench:
             epochs=verdict.epochs,
             complete=verdict.complete,
             seconds=work.seconds,
-            protocol=protocol.record(cell.model, cell.task),
+            protocol=protocol.record(cell.model, cell.task, cell.dataset),
         )
 
     def measure_splits(self, cell: Cell, chosen: Line, splits: Sequence[int], watch: Callable[[str], Watcher]) -> Line:
@@ -300,8 +198,8 @@ class Bench:
 
     def _folder(self, cell: Cell, graph: Graph, what: str | None) -> Path:
         """The folder of its trials; those of another protocol, code or device lie elsewhere."""
-        plan = self._plan
-        depends = [self.protocol.record(cell.model, cell.task), graph.checksum, what, plan.code, plan.device]
+        plan, protocol = self._plan, self.protocol.record(cell.model, cell.task, cell.dataset)
+        depends = [protocol, graph.checksum, what, plan.code, plan.device]
         digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:10]
         return plan.work / f"{cell.task}-{cell.graph}-{cell.model}-d{cell.dim}-{digest}"
 

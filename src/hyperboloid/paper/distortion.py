@@ -14,11 +14,11 @@ from hyperboloid.training.experiment import Experiment
 from hyperboloid.training.settings import Settings, default_settings
 
 from .board import Score, noise_between
-from .cell_work import SPLIT
 from .cells import chosen_names
 from .claims import EUCLIDEAN, HYPERBOLIC, UNKNOWN, Claim, Finding, judged
 from .figure_runs import limits, number_of_seeds, searched_settings, trained
 from .figures import Asked, FigureExperiment
+from .protocol import SPLIT
 from .results import Line
 from .table import PaperTable
 

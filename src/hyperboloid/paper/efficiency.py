@@ -17,10 +17,10 @@ from hyperboloid.training.settings import Settings
 from hyperboloid.training.sweep import task_factory
 
 from .board import Score, noise_between
-from .cell_work import SPLIT
 from .claims import EUCLIDEAN, FAILS, HOLDS, PARTLY, UNKNOWN, Claim, Finding
 from .figure_runs import link_settings, number_of_seeds, trained
 from .figures import Asked, FigureExperiment
+from .protocol import SPLIT
 from .provenance import device_name
 from .results import Line
 from .table import PaperTable

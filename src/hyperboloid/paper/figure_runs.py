@@ -14,8 +14,8 @@ from hyperboloid.training.fitting import fit
 from hyperboloid.training.settings import Settings, default_settings, taken_settings
 
 from .board import chosen_lines
-from .cell_work import SPLIT
 from .figures import Asked
+from .protocol import SPLIT
 from .provenance import code_version
 from .results import Line, read_results
 

@@ -16,7 +16,6 @@ from hyperboloid.training.checkpoint import write_atomically
 from hyperboloid.training.grids import DROPOUTS, DROPOUTS_OF_PAPER, LEARNING_RATES, PENALTIES, SHALLOW_FACTORS
 from hyperboloid.training.many import RUNGS
 from hyperboloid.training.patience import LONGEST_WAIT
-from hyperboloid.training.selection import JUDGED_BY
 
 from .board import (
     ROUNDING,
@@ -29,7 +28,6 @@ from .board import (
     short_of_print,
 )
 from .cell_jobs import MASKS
-from .cell_work import FINALISTS, SPLIT, RunProtocol
 from .cells import CELL_EXPERIMENTS, MODELS, Cell, all_cells, cells
 from .claims import CLAIMS, Claim, Finding, verdict
 from .depth import depth_section, other_depths, preferred_lines
@@ -37,6 +35,7 @@ from .experiments import run_experiment
 from .figure_report import drawn_sections
 from .markdown import ABOVE, BELOW, MISSING, NARROW, WITHIN, ablation_table, main_table, mark, paper_table, table
 from .pictures import draw_tables
+from .protocol import ROUNDS, SPLIT, RunProtocol, gave_up_early, judged_by_three, kept_one_hot
 from .published_mean import published_mean_section
 from .results import Key, Line, cell_key, key_of, read_results
 from .shortfalls import read_tried, short_falls
@@ -182,7 +181,7 @@ def _targets(measured: Board, *, of_splits: bool = False) -> str:
 def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key, Sequence[Line]]) -> str:
     usual = RunProtocol()
     used = [*current, *(line for found in beside.values() for line in found)]
-    early = sum(RunProtocol.gave_up_early(line) for line in used)
+    early, kept, three = (sum(map(of, used)) for of in (gave_up_early, kept_one_hot, judged_by_three))
     narrow = sum(line not in current for line in lines)
     points = [
         "A cell shows **measured** (printed), both mean ± standard deviation over runs, then the difference in points. "
@@ -205,8 +204,9 @@ def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key,
         "weights too, and all or half of it on neighbours; LGCN's attention by the paper's formula and with the cap of "
         "the published code); one initialisation each, "
         f"the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}, but for what is still getting better; "
-        f"the best {FINALISTS} again with {JUDGED_BY} other initialisations, whose mean *validation* score chooses "
-        f"one; then {usual.seeds} fresh initialisations of it, and only now the test. At most {usual.epochs} epochs, "
+        f"then settings are selected by the mean *validation* score of other initialisations: {_selected('link')}, and "
+        f"{_selected('node')}, whose scores vary more from run to run; then there are {usual.seeds} fresh "
+        f"initialisations of the best one, and only now the test. At most {usual.epochs} epochs, "
         f"patience {usual.patience} after the first {usual.patience} epochs, {usual.layers} layers, no activation "
         "after the last one, "
         f"{usual.dtype}, split seed {SPLIT} "
@@ -227,11 +227,21 @@ def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key,
         f"before the loss has moved by a tenth do not count, up to {LONGEST_WAIT * usual.patience} of them. A search "
         "that halves its settings still stops most of those that are so slow. `hyperboloid paper run link --again` "
         "measures such cells anew.",
+        f"{kept} of them are of the links of USA, whose nodes have no features but their names, and were measured when "
+        f"dropout of features left such one-hot features as they are; {three} are of nodes, with settings selected "
+        f"as those for links are. They count until they are measured again (`--again`), too.",
         "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
         "are lost; a generated epidemic, `disease`, stands in. Its numbers cannot be compared with the printed ones "
         "and are left out of the counts against the paper; claims that compare models on one graph include them.",
     ]
     return "## How to read it\n\n" + "\n".join(f"- {point}" for point in points)
+
+
+def _selected(task: str) -> str:
+    """A selection in words."""
+    rounds = [f"the best {most} after {inits} of them in all" for most, inits in ROUNDS[task][1:]]
+    most, inits = ROUNDS[task][0]
+    return ", then ".join([f"for {task}s the best {most} of the search by {inits} of them", *rounds])
 
 
 def _tables(measured: Board, counted: Board, printed: Board) -> list[str]:

@@ -1,7 +1,8 @@
 """Search, selection and test of one model.
 
-A search over its grid, one initialisation each; the best few settings again with three other
-initialisations, whose mean validation score chooses one; then fresh initialisations of that one, and only now the test.
+A search over its grid, one initialisation each; the best settings again with other initialisations, in rounds that have
+ever fewer settings and more initialisations, until their mean validation score chooses one; then fresh initialisations
+of that one, and only now the test.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
 from hyperboloid.nn.registry import get_model
 
+from .batch import Outcome
 from .grids import Choices, grid
 from .journal import Journal
 from .loop import can_be_batched
@@ -25,8 +27,9 @@ from .many import Trial, Watcher, train_many
 from .settings import Settings, default_settings
 from .tasks import Task
 
-#: Settings that survive the search, and initialisations that each of them is judged by.
-FINALISTS, JUDGED_BY = 8, 3
+#: Rounds of a selection: of so many settings, the best so far, each is judged by so many initialisations in all.
+Rounds = Sequence[tuple[int, int]]
+ROUNDS: Rounds = ((8, 3),)
 #: Models that cannot be batched are tried this often at most, with their default settings and some of the paper's grid:
 #: they take their time one by one.
 TRIES_ALONE = 4
@@ -123,7 +126,7 @@ def sweep_model(
     seeds: int,
     tries: int | None = None,
     halving: bool = True,
-    finalists: int = FINALISTS,
+    rounds: Rounds = ROUNDS,
     short: bool = False,
     choices: Choices | None = None,
     budget: float = float("inf"),
@@ -141,7 +144,7 @@ def sweep_model(
         seeds: fresh initialisations for the test.
         tries: settings to try; None for the whole grid.
         halving: stop the worse half of the search's models now and then.
-        finalists: settings that survive the search; where it is one, there is nothing to select.
+        rounds: of the selection; where there are none, the best of the search is chosen.
         short: try only a few settings of the paper's grid.
         choices: values to try instead of the paper's grid.
         budget: seconds that it may take.
@@ -176,11 +179,15 @@ def sweep_model(
     searched = stage("search", [(s, SEARCH_SEED) for s in settings], SEARCH_SHARE, halving=halving)
     if not searched:
         raise InputError(f"No setting of {model} could be trained: there was no time, or no finite number.")
-    ranked = sorted(searched, key=_score, reverse=True)
-    best = [t.outcome.settings for t in ranked[:finalists]]
-    again = [(s, SELECTION_SEED + k) for s in best for k in range(JUDGED_BY)] if finalists > 1 else []
-    judged = stage("selection", again, SELECTION_SHARE) if again else []
-    chosen = _choose(best, judged)
+    left = [t.outcome.settings for t in sorted(searched, key=_score, reverse=True)]
+    judged: list[Trial] = []
+    before = 0
+    for most, inits in rounds:
+        again = [(s, SELECTION_SEED + k) for s in left[:most] for k in range(before, inits)]
+        judged += stage("selection", again, SELECTION_SHARE)
+        left = _ranked(left[:most], judged, inits) or left  # the same where there was no time to judge any
+        before = inits
+    chosen = left[0]
     tested = stage("test", [(chosen, k) for k in range(seeds)], 1.0, test=True)
     if not tested and budget < math.inf:  # an epoch of a whole batch was longer than what was left: some of one model
         tested = stage("test", [(chosen, 0)], (time.monotonic() - began) / budget + GRACE, test=True)
@@ -212,14 +219,17 @@ def _score(trial: Trial) -> tuple[float, float]:
     return trial.outcome.val, -trial.outcome.val_loss
 
 
-def _choose(finalists: Sequence[Settings], judged: Sequence[Trial]) -> Settings:
-    """The setting with the best mean validation metric over all its initialisations; ties go to the smaller loss.
+def _ranked(settings: Sequence[Settings], judged: Sequence[Trial], inits: int) -> list[Settings]:
+    """Those settings that have come through so many initialisations, the best mean validation metric first.
 
-    The finalists come with the best of the search first, which is taken where there was no time to judge any.
+    Ties go to the smaller mean loss, then to the one that was before.
     """
-    means: list[tuple[float, float, int]] = []
-    for i, settings in enumerate(finalists):
-        own = [t.outcome for t in judged if t.outcome.settings == settings]
-        if len(own) == JUDGED_BY:
-            means.append((statistics.mean(o.val for o in own), -statistics.mean(o.val_loss for o in own), -i))
-    return finalists[-max(means)[2]] if means else finalists[0]
+    found: dict[Settings, list[Outcome]] = {}
+    for trial in judged:
+        found.setdefault(trial.outcome.settings, []).append(trial.outcome)
+    means = {
+        one: (statistics.mean(o.val for o in own), -statistics.mean(o.val_loss for o in own))
+        for one in settings
+        if len(own := found.get(one, [])) == inits
+    }
+    return sorted(means, key=lambda one: means[one], reverse=True)

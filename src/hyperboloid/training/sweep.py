@@ -23,7 +23,7 @@ from .journal import Journal
 from .loop import start_training
 from .many import Watcher, train_many
 from .runner import finish_run
-from .selection import FINALISTS, Verdict, sweep_model
+from .selection import ROUNDS, Rounds, Verdict, sweep_model
 from .settings import Settings, check_names, default_settings, taken_settings
 from .tasks import Score, Task, get_task
 
@@ -105,7 +105,7 @@ def sweep(
     tries: int | None = None,
     grid: str | Path | None = None,
     halving: bool = True,
-    finalists: int = FINALISTS,
+    rounds: Rounds = ROUNDS,
     short: bool = False,
     budget: float = float("inf"),
     features: str | Path | None = None,
@@ -131,7 +131,7 @@ def sweep(
         tries: settings to try for each model; None for the whole grid.
         grid: a file of values to try instead of the paper's, see :func:`read_choices`.
         halving: stop the worse half of a search's models now and then.
-        finalists, short: as for :func:`sweep_model`.
+        rounds, short: as for :func:`sweep_model`.
         budget: seconds, shared evenly by the models.
         features, labels, weight, data_dir, device, dtype: as for :func:`fit`.
         out: folder for what is found.
@@ -145,7 +145,7 @@ def sweep(
     began = time.monotonic()
     check_names(settings)
     check_device(device)
-    for name, number in (("seeds", seeds), ("tries", 1 if tries is None else tries), ("finalists", finalists)):
+    for name, number in (("seeds", seeds), ("tries", 1 if tries is None else tries)):
         if number < 1:
             raise InputError(f"{name} must be at least 1, not {number}.")
     if not models or len(set(models)) < len(models):
@@ -184,7 +184,7 @@ def sweep(
         share = (began + budget - time.monotonic()) / left
         watchers = None if watch is None else partial(watch, model)
         options: dict[str, Any] = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal}
-        options |= {"finalists": finalists, "short": short, **given[model]}
+        options |= {"rounds": rounds, "short": short, **given[model]}
         if choices is not None:
             options["choices"] = _choices_that_fit(choices, model)
         try:
