@@ -22,19 +22,21 @@ SPLIT = 0
 #: accuracy of nodes varies from run to run by more than good settings differ, so that many have to be tried again: for
 #: LGCN at d = 8 that is worth 0.7 points of mean validation score on Citeseer and 1.6 on USA
 #: (``benchmarks/selection.py``). The AUC of links varies by a few tenths of a point.
-ROUNDS: dict[str, Rounds] = {"link": ((16, 3),), "node": ((128, 1), (32, 3), (8, 6))}
+ROUNDS: dict[str, Rounds] = {"link": ((16, 3),), "node": ((128, 1), (32, 3), (8, 6), (4, 12))}
 #: Graphs of the paper whose nodes have no features but their own names.
 ONE_HOT = frozenset({"usa"})
 #: How parts were named as long as the validation part of nodes had hardly any of rare classes.
 BIASED_PARTS = "20 per class/"
-#: Versions of search and early stopping, of which no other number of the protocol tells. With 3 there are 16 finalists;
-#: 2, before it, had half as many, and 1 counted the first epochs for patience and stopped what was rising.
+#: Versions of search and early stopping, of which no other number of the protocol tells. 3 has 16 finalists; 2 had half as
+#: many, and 1 counted the first epochs for patience and stopped what was rising.
 SIXTEEN = 3
 #: For links, GCN and κ-GCN average neighbours, and models are waited for that have not begun to learn
 #: (``training/patience.py``).
 AVERAGED, WAITED = 4, 5
 #: For nodes, settings are selected in rounds; for all tasks, dropout of features reaches those that are one-hot.
 IN_ROUNDS = 6
+#: For nodes, models are waited for too, and there is a fourth round.
+NODES_WAITED = 7
 
 
 def rounds_of(model: str, task: str) -> Rounds:
@@ -44,30 +46,33 @@ def rounds_of(model: str, task: str) -> Rounds:
 
 def search_of(task: str, dataset: str) -> int:
     """Today's version of search and early stopping."""
-    return IN_ROUNDS if task == "node" or dataset in ONE_HOT else WAITED
+    if task == "node":
+        return NODES_WAITED
+    return IN_ROUNDS if dataset in ONE_HOT else WAITED
 
 
 def counts_still(line: Mapping[str, Any]) -> bool:
     """Whether a line is of an earlier search that counts until it is measured again; the report tells how many are."""
-    return gave_up_early(line) or kept_one_hot(line) or judged_by_three(line)
+    return gave_up_early(line) or kept_one_hot(line)
 
 
 def gave_up_early(line: Mapping[str, Any]) -> bool:
-    """Whether patience with a line's models for links could end before they had begun to learn.
+    """Whether patience with a line's models could end before they had begun to learn.
 
-    That makes a difference to few runs, most of which a search stops anyway.
+    That makes a difference to few runs, most of which a search stops anyway. For the nodes of graphs without features
+    dropout makes such a difference that lines of before it do not count.
     """
-    if line["task"] != "link" or is_shallow(line["model"]):
+    if is_shallow(line["model"]):
         return False
+    search = line["protocol"].get("search")
+    if line["task"] == "node":
+        return search == IN_ROUNDS or (search == SIXTEEN and line["dataset"] not in ONE_HOT)
     averages = "normalization" in get_model(line["model"]).load().takes()
-    return bool(line["protocol"].get("search") == (AVERAGED if averages else SIXTEEN))
+    return bool(search == (AVERAGED if averages else SIXTEEN))
 
 
 def kept_one_hot(line: Mapping[str, Any]) -> bool:
-    """Whether dropout of features left those of a line's graph for links as they were, for they are one-hot.
-
-    For nodes this makes such a difference that lines of before do not count.
-    """
+    """Whether dropout of features left those of a line's graph for links as they were, for they are one-hot."""
     if line["task"] != "link" or line["dataset"] not in ONE_HOT or is_shallow(line["model"]):
         return False
     return gave_up_early(line) or line["protocol"].get("search") == WAITED
@@ -75,9 +80,7 @@ def kept_one_hot(line: Mapping[str, Any]) -> bool:
 
 def judged_by_three(line: Mapping[str, Any]) -> bool:
     """Whether a line's settings for nodes were selected from 16 by three initialisations each."""
-    if line["task"] != "node" or line["dataset"] in ONE_HOT or is_shallow(line["model"]):
-        return False
-    return bool(line["protocol"].get("search") == SIXTEEN)
+    return line["task"] == "node" and line["protocol"].get("search") == SIXTEEN and gave_up_early(line)
 
 
 @dataclass(frozen=True)

@@ -220,16 +220,16 @@ def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key,
         "epochs for patience, stopped slow models early, had Kipf's normalisation for links, or a validation part "
         "of nodes without rare classes. "
         f"They are marked {NARROW} until they are measured again, and neither claims nor counts look at them.",
-        f"{early} of the {len(used)} lines that this page rests on, other splits, layers and means included, are "
-        "of links and were measured when patience counted whether or not a model had begun to learn. "
-        "At the start all points lie in one place, where gradients are about 0, and runs with a small learning "
-        "rate could end there; such runs of a test raise its deviation. Since then epochs "
+        f"{early} of the {len(used)} lines that this page rests on, other splits, layers and means included, were "
+        "measured when patience counted whether or not a model had begun to learn. For links all points lie in one "
+        "place at the start, where gradients are about 0, and for nodes all classes are equally likely; runs could "
+        "end there, and such runs of a test raise its deviation. Since then epochs "
         f"before the loss has moved by a tenth do not count, up to {LONGEST_WAIT * usual.patience} of them. A search "
-        "that halves its settings still stops most of those that are so slow. `hyperboloid paper run link --again` "
-        "measures such cells anew.",
-        f"{kept} of them are of the links of USA, whose nodes have no features but their names, and were measured when "
-        f"dropout of features left such one-hot features as they are; {three} are of nodes, with settings selected "
-        f"as those for links are. They count until they are measured again (`--again`), too.",
+        "that halves its settings still stops most of those that are so slow. "
+        f"{kept} of the lines are of the links of USA, whose nodes have no features but their names, and were "
+        "measured when dropout of features left such one-hot features as they are; "
+        f"{three} are of nodes, with settings that were selected as those for links are. "
+        "`hyperboloid paper run link --again`, or `node`, measures such cells anew.",
         "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
         "are lost; a generated epidemic, `disease`, stands in. Its numbers cannot be compared with the printed ones "
         "and are left out of the counts against the paper; claims that compare models on one graph include them.",

@@ -3,7 +3,9 @@
 A validation score says little before anything is learned. Link prediction starts at a saddle point of its loss: as long
 as all points lie in one place, so close that every distance is about 0, gradients are about 0 too, and a small learning
 rate takes hundreds of epochs to leave. The AUC of such points, that of the features' random projections, may be high,
-fall, and rise far beyond only after the loss has moved. So epochs on that plateau do not count for patience.
+fall, and rise far beyond only after the loss has moved. Classes of nodes start where all are equally likely; on a graph
+without features some initialisations stay there for 200 epochs, and one of the first epochs may by chance have the best
+accuracy until then. So epochs on that plateau do not count for patience.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Settings(ModelSettings):
         weight_decay: strength of the L2 penalty, on weights only (not on biases, not on β).
         epochs: at most so many.
         patience: stop after so many epochs without a better validation score; the first so many do not count, nor do
-            those before a model for links has begun to learn, up to five times as many (``patience.py``).
+            those before a model has begun to learn, up to five times as many (``patience.py``).
         distance: which squared distance decodes links, the intrinsic one or the paper's Lorentzian one.
         scaling: of the features: ``rows`` makes each node's sum to 1, ``columns`` gives each feature mean 0 and
             standard deviation 1, ``none`` leaves them; ``auto``: rows for counts (none negative, most 0), else columns.

@@ -41,7 +41,7 @@ class BaseTask(ABC):
     name: ClassVar[str]
     metric: ClassVar[str]
     #: loss of a model that has not begun to learn, see ``patience.py``; 0 where no loss tells
-    plateau: ClassVar[float] = 0.0
+    plateau: float = 0.0
     dtype: torch.dtype
     device: torch.device
 
@@ -225,6 +225,7 @@ class NodeTask(Task):
         y, parts = graph.y, {"train": self.split.train, "val": self.split.val, "test": self.split.test}
         self._nodes = {part: nodes.to(self.device) for part, nodes in parts.items()}
         self._labels = {part: y[nodes].to(self.device) for part, nodes in parts.items()}
+        self.plateau = math.log(graph.num_classes)  # all classes are equally likely
 
     @property
     def split_name(self) -> str:
