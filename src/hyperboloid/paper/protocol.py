@@ -22,20 +22,20 @@ SPLIT = 0
 #: accuracy of nodes varies from run to run by more than good settings differ, so that many have to be tried again: for
 #: LGCN at d = 8 that is worth 0.7 points of mean validation score on Citeseer and 1.6 on USA
 #: (``benchmarks/selection.py``). The AUC of links varies by a few tenths of a point.
-ROUNDS: dict[str, Rounds] = {"link": ((16, 3),), "node": ((128, 1), (32, 3), (8, 6), (4, 12))}
+ROUNDS: dict[str, Rounds] = {"link": ((16, 3),), "node": ((128, 1), (32, 4), (6, 10))}
 #: Graphs of the paper whose nodes have no features but their own names.
 ONE_HOT = frozenset({"usa"})
 #: How parts were named as long as the validation part of nodes had hardly any of rare classes.
 BIASED_PARTS = "20 per class/"
-#: Versions of search and early stopping, of which no other number of the protocol tells. 3 has 16 finalists; 2 had half as
-#: many, and 1 counted the first epochs for patience and stopped what was rising.
+#: Versions of search and early stopping, of which no other number of the protocol tells. 3 has 16 finalists; 2 had half
+#: as many, and 1 counted the first epochs for patience and stopped what was rising.
 SIXTEEN = 3
 #: For links, GCN and κ-GCN average neighbours, and models are waited for that have not begun to learn
 #: (``training/patience.py``).
 AVERAGED, WAITED = 4, 5
 #: For nodes, settings are selected in rounds; for all tasks, dropout of features reaches those that are one-hot.
 IN_ROUNDS = 6
-#: For nodes, models are waited for too, and there is a fourth round.
+#: For nodes, models are waited for too, and the last round has 10 initialisations instead of 6.
 NODES_WAITED = 7
 
 

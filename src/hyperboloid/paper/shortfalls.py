@@ -79,12 +79,12 @@ def _beyond_the_search(tried: Sequence[Line]) -> str:
         rows.append([change, *gains])
     start = ["unchanged, mean validation score", *(_mean(latest[cell_key(cell), UNCHANGED]) for cell in cells)]
     text = (
-        "Changes beyond the search, each to the settings that it has chosen, and judged by *validation* scores: points "
-        "gained, ± the standard error of the mean over the same splits or, where the split is public, initialisations "
-        "(`python benchmarks/shortfall.py`). The unchanged setting has a head start where it was chosen by the same "
-        "validation part: on split 0, and on public splits. Longer patience raises a validation score by itself, which "
-        "is the best of more epochs. None of them is part of the protocol, for what is offered to LGCN has to be "
-        "offered to every model; one layer has got a search of its own since, see above."
+        "Changes beyond the search, each to the settings that it had chosen by then, and judged by *validation* "
+        "scores: points gained, ± the standard error of the mean over the same splits or, where the split is public, "
+        "initialisations (`python benchmarks/shortfall.py`). The unchanged setting has a head start where it was "
+        "chosen by the same validation part: on split 0, and on public splits. Longer patience raises a validation "
+        "score by itself, which is the best of more epochs. None of them is part of the protocol, for what is offered "
+        "to LGCN has to be offered to every model; one layer has got a search of its own since, see above."
     )
     return f"{text}\n\n{table(['change', *map(_name, cells)], [start, *rows])}"
 
