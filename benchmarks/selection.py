@@ -24,14 +24,16 @@ from hyperboloid.training.many import Trial, train_many
 from hyperboloid.training.selection import SEARCH_SEED, SELECTION_SEED, Rounds, to_try
 from hyperboloid.training.sweep import task_factory
 
-TASK, INITS, ORDERS = "node", 10, 500
-#: What stands between the selection for links and that for nodes; the last one has the most settings.
+TASK, INITS, ORDERS = "node", 10, 2000
+#: The selection for links, that for nodes, and others; the last one has the most settings. One initialisation at least
+#: has to be left.
 SELECTIONS: list[Rounds] = [
     ROUNDS["link"],
-    ((64, 3),),
+    ((16, 9),),
     ((128, 3),),
     ((64, 1), (16, 3), (4, 6)),
-    ROUNDS["node"],
+    ((128, 1), (32, 3), (8, 6)),
+    ((128, 1), (32, 4), (6, 9)),
 ]
 
 
@@ -60,7 +62,7 @@ def worth(scores: np.ndarray, rounds: Rounds) -> float:
     """Mean score of what a selection chooses, by initialisations that it has not seen."""
     chance, found = np.random.default_rng(0), []
     for _ in range(ORDERS):
-        shuffled = chance.permuted(scores, axis=1)
+        shuffled = scores[:, chance.permutation(INITS)]  # all settings have the same initialisations
         left = np.arange(len(scores))
         for most, inits in rounds:
             left = left[:most]

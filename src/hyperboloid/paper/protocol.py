@@ -20,8 +20,8 @@ from hyperboloid.training.settings import Settings
 SPLIT = 0
 #: How one of several hundred settings is selected, whose order after the search is that of a single run each. The
 #: accuracy of nodes varies from run to run by more than good settings differ, so that many have to be tried again: for
-#: LGCN at d = 8 that is worth 0.7 points of mean validation score on Citeseer and 1.6 on USA
-#: (``benchmarks/selection.py``). The AUC of links varies by a few tenths of a point.
+#: LGCN at d = 8 that is worth 0.7 points of mean validation score on Citeseer and 2.1 on USA
+#: (``results/selection.txt``). The AUC of links varies by a few tenths of a point.
 ROUNDS: dict[str, Rounds] = {"link": ((16, 3),), "node": ((128, 1), (32, 4), (6, 10))}
 #: Graphs of the paper whose nodes have no features but their own names.
 ONE_HOT = frozenset({"usa"})
