@@ -8,7 +8,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.geometry import Curvature
 from hyperboloid.kernels import Adjacency, keep_mask
 
-from .features import Features, drop_features
+from .features import DroppedFeatures, Features, drop_features
 from .graph_input import GraphInput, resolve_graph
 from .means import get_mean
 
@@ -72,7 +72,7 @@ class HyperbolicConv(nn.Module):
         for part in self.children():
             part.reset_parameters()  # type: ignore[operator]
 
-    def transform(self, x: Features, beta: Tensor) -> Tensor:
+    def transform(self, x: DroppedFeatures, beta: Tensor) -> Tensor:
         """Features of nodes ``(N, in_channels)`` to normal coordinates ``(N, out_channels)``."""
         raise NotImplementedError
 

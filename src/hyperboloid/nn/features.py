@@ -67,12 +67,12 @@ class DroppedOneHot:
 
 
 #: Features of a graph; None stands for one-hot ones.
-GraphFeatures = Tensor | SparseFeatures | None
-#: What a linear map takes.
-Features = GraphFeatures | DroppedOneHot
+Features = Tensor | SparseFeatures | None
+#: What dropout leaves of them, and a linear map takes.
+DroppedFeatures = Features | DroppedOneHot
 
 
-def drop_features(x: Features, p: float | Tensor, training: bool, like: Tensor, width: int) -> Features:
+def drop_features(x: Features, p: float | Tensor, training: bool, like: Tensor, width: int) -> DroppedFeatures:
     """Dropout on features of any kind.
 
     Args:
@@ -93,7 +93,7 @@ def drop_features(x: Features, p: float | Tensor, training: bool, like: Tensor, 
     return None if left is entries else DroppedOneHot(left)
 
 
-def compress(x: Tensor | None) -> GraphFeatures:
+def compress(x: Tensor | None) -> Features:
     """The representation of features that multiplies fastest."""
     if x is None or x.count_nonzero() >= SPARSE_BELOW * x.numel():
         return x

@@ -15,7 +15,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.kernels import Adjacency
 
 from .conv import check_probabilities
-from .features import Features, drop_features
+from .features import DroppedFeatures, Features, drop_features
 from .graph_input import GraphInput, resolve_graph
 from .linear import TangentLinear
 
@@ -75,14 +75,14 @@ class FlatConv(nn.Module):
 
     def prepare(
         self, x: Features, edge_index: GraphInput, edge_weight: Tensor | None
-    ) -> tuple[Features, Tensor, Adjacency, Tensor | None]:
+    ) -> tuple[DroppedFeatures, Tensor, Adjacency, Tensor | None]:
         """What the convolution works on: the nodes, the transformed nodes, the graph and its weights."""
-        x = drop_features(x, self.dropout, self.training, self.lin.weight, self.lin.in_channels)
-        u: Tensor = self.lin(x)
+        left = drop_features(x, self.dropout, self.training, self.lin.weight, self.lin.in_channels)
+        u: Tensor = self.lin(left)
         adj, weight = resolve_graph(edge_index, edge_weight, (u.size(0), u.size(0)), self_loops=self.self_loops)
-        return x, u, adj, weight
+        return left, u, adj, weight
 
-    def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
+    def convolve(self, x: DroppedFeatures, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """Output of the convolution for transformed nodes ``u`` ``(N, transformed)``."""
         raise NotImplementedError
 

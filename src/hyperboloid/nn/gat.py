@@ -12,7 +12,7 @@ from hyperboloid.kernels import Adjacency, additive_attention, dropout, weighted
 
 from .conv import check_probabilities
 from .encoder import Network
-from .features import Features
+from .features import DroppedFeatures, Features
 from .flat import FlatConv, refuse_weights
 from .graph_input import GraphInput
 
@@ -76,12 +76,12 @@ class GATLayer(FlatConv):
         """
         if not return_attention_weights:
             return super().forward(x, edge_index, edge_weight)
-        x, u, adj, weight = self.prepare(x, edge_index, edge_weight)
+        _, u, adj, weight = self.prepare(x, edge_index, edge_weight)
         refuse_weights(weight, "GAT")
         alpha = self._weights(u, adj)
         return self.shifted(self._attended(u, adj, alpha)), (adj.edge_index, alpha.mean(0))
 
-    def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
+    def convolve(self, x: DroppedFeatures, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """Attend to the neighbours."""
         refuse_weights(weight, "GAT")
         return self._attended(u, adj, self._weights(u, adj))

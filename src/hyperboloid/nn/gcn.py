@@ -17,7 +17,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.kernels import Adjacency, row_normalize, weighted_sum
 
 from .encoder import Network
-from .features import Features
+from .features import DroppedFeatures
 from .flat import FlatConv
 
 #: How a sum over neighbours is normalised: by the roots of both degrees, or by the sum of the weights.
@@ -64,7 +64,7 @@ class GCNLayer(FlatConv):
         check_normalization(normalization)
         self.normalization = normalization
 
-    def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
+    def convolve(self, x: DroppedFeatures, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """Sum the neighbours under the normalisation."""
         if self.normalization == "symmetric":
             return weighted_sum(u, adj, symmetric_weights(adj, weight, u.dtype))

@@ -10,7 +10,7 @@ from torch import Tensor
 from hyperboloid.kernels import Adjacency, weighted_sum
 
 from .encoder import Network
-from .features import Features
+from .features import DroppedFeatures
 from .flat import FlatConv, refuse_weights
 from .linear import TangentLinear
 
@@ -34,7 +34,7 @@ class SAGELayer(FlatConv):
         super().__init__(in_channels, out_channels, self_loops=False, bias=None, drop_connect=drop_connect, **common)
         self.own = TangentLinear(in_channels, out_channels, bias=bias, drop_connect=drop_connect)
 
-    def convolve(self, x: Features, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
+    def convolve(self, x: DroppedFeatures, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """The neighbours' mean and the node itself."""
         refuse_weights(weight, "GraphSAGE")
         # the same for all models of a batch, and exact where u is not

@@ -12,7 +12,7 @@ from hyperboloid.kernels import Adjacency, pair_sqdist, row_softmax, weighted_su
 
 from .ball import BallNetwork
 from .conv import HyperbolicConv, check_probabilities
-from .features import Features
+from .features import DroppedFeatures
 from .linear import TangentLinear
 
 
@@ -55,7 +55,7 @@ class HATConv(HyperbolicConv):
         """Always."""
         return True
 
-    def transform(self, x: Features, beta: Tensor) -> Tensor:
+    def transform(self, x: DroppedFeatures, beta: Tensor) -> Tensor:
         """W ⊗ x."""
         out: Tensor = self.lin(x)
         return out

@@ -11,7 +11,7 @@ from hyperboloid.kernels import Adjacency, additive_attention
 
 from .conv import HyperbolicConv, check_probabilities
 from .encoder import Network
-from .features import Features
+from .features import DroppedFeatures
 from .linear import GyroLinear
 
 
@@ -82,7 +82,7 @@ class HGCNConv(HyperbolicConv):
         """Whether it was given attention."""
         return self.att is not None
 
-    def transform(self, x: Features, beta: Tensor) -> Tensor:
+    def transform(self, x: DroppedFeatures, beta: Tensor) -> Tensor:
         """(W ⊗ v) ⊕ b (Eq. 8)."""
         out: Tensor = self.lin(x, beta)
         return out

@@ -9,7 +9,7 @@ from torch import Tensor
 from hyperboloid.geometry import Curvature
 
 from .encoder import Network
-from .features import Features
+from .features import DroppedFeatures
 from .linear import GyroLinear
 from .mlp import LinearLayer
 
@@ -35,7 +35,7 @@ class HNNLayer(LinearLayer):
         super().__init__(in_channels, out_channels, **common)
         self.curvature = Curvature(beta, trainable=train_beta)
 
-    def transform(self, x: Features) -> Tensor:
+    def transform(self, x: DroppedFeatures) -> Tensor:
         """(W ⊗ v) ⊕ b."""
         out: Tensor = self.lin(x, self.curvature())
         return out

@@ -11,7 +11,7 @@ from hyperboloid.kernels import Adjacency, row_sum
 
 from .ball import BallNetwork
 from .conv import HyperbolicConv, check_probabilities
-from .features import Features
+from .features import DroppedFeatures
 from .gcn import check_normalization, symmetric_weights
 from .linear import TangentLinear
 
@@ -53,7 +53,7 @@ class KGCNConv(HyperbolicConv):
         self.normalization = normalization
         self.lin = TangentLinear(in_channels, out_channels, bias=bias, drop_connect=drop_connect)
 
-    def transform(self, x: Features, beta: Tensor) -> Tensor:
+    def transform(self, x: DroppedFeatures, beta: Tensor) -> Tensor:
         """W ⊗ x."""
         out: Tensor = self.lin(x)
         return out

@@ -10,7 +10,7 @@ from hyperboloid.kernels import Adjacency, lorentz_aggregate, lorentz_attention
 
 from .conv import HyperbolicConv, check_probabilities
 from .encoder import Network
-from .features import Features
+from .features import DroppedFeatures
 from .linear import TangentLinear
 
 #: M_att starts this much smaller than Xavier: attention is then near uniform at first and learns from there. At full
@@ -79,7 +79,7 @@ class LGCNConv(HyperbolicConv):
         """Whether it was given attention."""
         return self.att is not None
 
-    def transform(self, x: Features, beta: Tensor) -> Tensor:
+    def transform(self, x: DroppedFeatures, beta: Tensor) -> Tensor:
         """The Lorentzian matrix-vector product, u = v Wᵀ + b (Eq. 14)."""
         out: Tensor = self.lin(x)
         return out

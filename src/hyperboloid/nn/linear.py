@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from hyperboloid.geometry import Lorentz
 from hyperboloid.kernels import dropout, linear
 
-from .features import DroppedOneHot, Features, SparseFeatures
+from .features import DroppedFeatures, DroppedOneHot, SparseFeatures
 
 
 class TangentLinear(nn.Module):
@@ -50,7 +50,7 @@ class TangentLinear(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Features) -> Tensor:
+    def forward(self, x: DroppedFeatures) -> Tensor:
         """Map ``(N, in_channels)`` to ``(N, out_channels)``; ``x = None`` stands for one-hot features, a lookup."""
         weight = dropout(self.weight, self.drop_connect, self.training)
         if x is None:
@@ -91,7 +91,7 @@ class GyroLinear(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Features, beta: Tensor) -> Tensor:
+    def forward(self, x: DroppedFeatures, beta: Tensor) -> Tensor:
         """Normal coordinates ``(N, out_channels)`` on the hyperboloid of β; ``x`` as for :class:`TangentLinear`."""
         u: Tensor = self.lin(x)
         return u if self.bias is None else Lorentz(beta).normal.exp_at(u, self.bias)

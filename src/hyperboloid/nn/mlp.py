@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from .conv import check_probabilities
 from .encoder import Network
-from .features import Features, drop_features
+from .features import DroppedFeatures, Features, drop_features
 from .graph_input import GraphInput
 from .linear import TangentLinear
 
@@ -58,7 +58,7 @@ class LinearLayer(nn.Module):
         like = next(self.parameters())
         return self.transform(drop_features(x, self.dropout, self.training, like, self.in_channels))
 
-    def transform(self, x: Features) -> Tensor:
+    def transform(self, x: DroppedFeatures) -> Tensor:
         """W v + b."""
         out: Tensor = self.lin(x)
         return out

@@ -16,7 +16,7 @@ from hyperboloid.geometry import Lorentz, PoincareBall
 from hyperboloid.kernels import Adjacency
 from hyperboloid.nn import HATConv, HGCNConv, KGCNConv, LGCNConv, TangentLinear
 from hyperboloid.nn.conv import HyperbolicConv
-from hyperboloid.nn.features import Features
+from hyperboloid.nn.features import DroppedFeatures
 from hyperboloid.nn.hgnn import tangent_sum
 
 from .measure import CASES, DIM, TOLERANCE, Groups, ball_violation, hyperboloid_violation, largest, random_points
@@ -117,7 +117,7 @@ class HGNNLayer(HyperbolicConv):
         super().__init__(in_channels, out_channels, mean="origin", beta=beta, train_beta=False)
         self.lin = TangentLinear(in_channels, out_channels, bias=False)
 
-    def transform(self, x: Features, beta: Tensor) -> Tensor:
+    def transform(self, x: DroppedFeatures, beta: Tensor) -> Tensor:
         """W ⊗ x."""
         out: Tensor = self.lin(x)
         return out

@@ -16,7 +16,7 @@ from hyperboloid.kernels import Key, edge_loss, fold
 from hyperboloid.nn import Encoder
 from hyperboloid.nn.decoders import Distance, FermiDirac
 from hyperboloid.nn.encoder import Sizes
-from hyperboloid.nn.features import GraphFeatures, compress
+from hyperboloid.nn.features import Features, compress
 from hyperboloid.nn.registry import get_model
 
 from .features import scaled_features, suitable_scaling
@@ -87,7 +87,7 @@ class Task(BaseTask):
         #: how features are scaled, here and on any other graph the model is shown
         self.scaling = suitable_scaling(graph) if settings.scaling == "auto" else settings.scaling
         x = compress(scaled_features(graph, self.scaling, dtype, trained_on=graph))
-        self.x: GraphFeatures = None if x is None else x.to(self.device)
+        self.x: Features = None if x is None else x.to(self.device)
         self.dtype = dtype
         self.edge_index: Tensor
         self.edge_weight: Tensor | None
