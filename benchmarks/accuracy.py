@@ -83,18 +83,20 @@ def main() -> None:
     parser.add_argument("--data-dir")
     parser.add_argument("--runs", type=Path, default=Path("runs/accuracy"))
     parser.add_argument("--out", type=Path, default=Path("results/lgcn.jsonl"))
-    parser.add_argument("--only", help="only data sets with this name")
+    parser.add_argument("--only", help="only the data set of this name; the lines of others are kept")
+    parser.add_argument("--task", help="only the rows of this task, likewise")
     args = parser.parse_args()
     args.runs.mkdir(parents=True, exist_ok=True)
-    lines = []
+    there = args.out.read_text().splitlines() if args.out.exists() else []
+    lines = {(line["dataset"], line["task"]): line for line in map(json.loads, there)}
     for row in ROWS:
-        if args.only in (None, row[1]):
-            lines.append(measure(row, args.runs, args.data_dir))
-            print(table(lines[-1:]).splitlines()[-1], flush=True)
-    if args.only is None:
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        print(table(lines))
+        dataset, task = row[1:3]
+        if args.only in (None, dataset) and args.task in (None, task):
+            lines[dataset, task] = measure(row, args.runs, args.data_dir)
+            print(table([lines[dataset, task]]).splitlines()[-1], flush=True)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text("".join(json.dumps(lines[row[1:3]]) + "\n" for row in ROWS if row[1:3] in lines))
+    print(table(list(lines.values())))
 
 
 if __name__ == "__main__":
