@@ -204,9 +204,9 @@ def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key,
         "weights too, and all or half of it on neighbours; LGCN's attention by the paper's formula and with the cap of "
         "the published code); one initialisation each, "
         f"the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}, but for what is still getting better; "
-        f"then settings are selected by the mean *validation* score of other initialisations: {_selected('link')}, and "
-        f"{_selected('node')}, whose scores vary more from run to run; then there are {usual.seeds} fresh "
-        f"initialisations of the best one, and only now the test. At most {usual.epochs} epochs, "
+        "then settings are selected by the mean *validation* score of other initialisations: for links "
+        f"{_selected('link')}; for nodes, whose scores vary more from run to run, {_selected('node')}; then there are "
+        f"{usual.seeds} fresh initialisations of the best one, and only now the test. At most {usual.epochs} epochs, "
         f"patience {usual.patience} after the first {usual.patience} epochs, {usual.layers} layers, no activation "
         "after the last one, "
         f"{usual.dtype}, split seed {SPLIT} "
@@ -217,8 +217,8 @@ def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key,
         f"only a learning rate, of which {len(SHALLOW_FACTORS)} values are tried.",
         f"{narrow} of the {len(lines)} measured cells were made by another protocol: a part of the grid, or an earlier "
         "one, which had fewer dropouts or places for them, no cap for links, half as many finalists, counted the first "
-        "epochs for patience, stopped slow models early, had Kipf's normalisation for links, or a validation part "
-        "of nodes without rare classes. "
+        "epochs for patience, stopped slow models early, had Kipf's normalisation for links, a validation part of "
+        "nodes without rare classes, or no dropout on one-hot features for nodes. "
         f"They are marked {NARROW} until they are measured again, and neither claims nor counts look at them.",
         f"{early} of the {len(used)} lines that this page rests on, other splits, layers and means included, were "
         "measured when patience counted whether or not a model had begun to learn. For links all points lie in one "
@@ -239,9 +239,9 @@ def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key,
 
 def _selected(task: str) -> str:
     """A selection in words."""
-    rounds = [f"the best {most} after {inits} of them in all" for most, inits in ROUNDS[task][1:]]
-    most, inits = ROUNDS[task][0]
-    return ", then ".join([f"for {task}s the best {most} of the search by {inits} of them", *rounds])
+    (most, inits), *rounds = ROUNDS[task]
+    of_those = [f"the best {most} of those by {inits}" for most, inits in rounds]
+    return ", ".join([f"the best {most} of the search by {inits} of them", *of_those])
 
 
 def _tables(measured: Board, counted: Board, printed: Board) -> list[str]:
