@@ -15,6 +15,7 @@ import subprocess
 from pathlib import Path
 
 import hyperboloid
+from hyperboloid.paper.provenance import device_name
 
 # experiment, data set, task, dim, splits, seeds, the paper's printed mean and standard deviation, our goal
 ROWS = [
@@ -60,7 +61,7 @@ def measure(row: tuple, runs: Path, data_dir: str | None) -> dict:
         "paper_std": paper_std / 100,
         "settings": dataclasses.asdict(result.config.settings),
         "commit": commit,
-        "device": "2 CPU cores",
+        "device": device_name("cpu"),
         "seconds": summary["seconds"],
         "command": command(dataset, task, dim, list(splits), seeds),
     }
