@@ -195,14 +195,14 @@ def test_what_is_there_is_measured_again_if_asked_for(measure, tmp_path):
     assert measure(disease("gcn"), again=True, code="third", budget=0.0)[1].left == 1
 
 
-def test_a_line_over_splits_tells_of_the_search_that_chose_its_settings(measure, tmp_path):
+def test_a_line_over_splits_tells_of_the_search_that_chose_its_settings(measure, tmp_path, data_dir):
     asked = cells("link", datasets=["disease"], dims=[8], models=["gcn"])
     quick = RunProtocol(tries=1, epochs=1, seeds=1)
-    measure(asked, protocol=quick)
+    measure(asked, protocol=quick, data_dir=data_dir)
     (now,) = read_results(tmp_path / "results")
     early = now | {"protocol": now["protocol"] | {"search": protocol.AVERAGED}}
     (tmp_path / "results" / "link.jsonl").write_text(json.dumps(early) + "\n")
-    _, session = measure(asked, protocol=quick, splits=[0, 1])
+    _, session = measure(asked, protocol=quick, splits=[0, 1], data_dir=data_dir)
     assert session.measured == 1
     chosen, ten = read_results(tmp_path / "results")
     assert chosen["protocol"] == ten["protocol"] == early["protocol"]

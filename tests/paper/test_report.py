@@ -347,6 +347,18 @@ def test_lines_that_gave_up_early_count_and_are_told_of(written):
     assert "**80.0 ± 1.0**" in text  # the one whose models were waited for, whichever stands below
 
 
+def test_lines_of_earlier_searches_for_usa_and_for_nodes_are_told_of(written):
+    (link,) = cells("link", datasets=["usa"], dims=[8], models=["gat"])
+    usa, cora = (cells("node", datasets=[name], dims=[8], models=["gat"])[0] for name in ("usa", "cora"))
+    earlier = [line(link, 0.9, protocol=protocol(link, search=5)), line(cora, 0.8, protocol=protocol(cora, search=3))]
+    found, text = written([*earlier, line(usa, 0.5, protocol=protocol(usa, search=3))])
+    assert found.measured == 3
+    assert "1 of them, marked †" in text  # without dropout on one-hot features
+    assert "1 of the 2 lines that this page rests on" in text
+    assert "1 of the lines are of the links of USA" in text
+    assert "1 are of nodes, with settings that were selected as those for links are" in text
+
+
 def test_models_are_compared_at_the_depth_that_each_prefers(written):
     asked = cells("link", datasets=["cora"], dims=[16, 64], models=list(MEANS))
     two = [line(cell, MEANS[cell.model]) for cell in asked]
