@@ -148,6 +148,11 @@ def sweep(
     for name, number in (("seeds", seeds), ("tries", 1 if tries is None else tries)):
         if number < 1:
             raise InputError(f"{name} must be at least 1, not {number}.")
+    before = 0
+    for most, inits in rounds:
+        if most < 1 or inits <= before:
+            raise InputError(f"rounds must have settings, and ever more initialisations, not {most} and {inits}.")
+        before = inits
     if not models or len(set(models)) < len(models):
         raise InputError(f"Give the models to compare, each once, not {', '.join(models) or 'none'}.")
     get_task(task)
