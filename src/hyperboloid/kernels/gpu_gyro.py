@@ -16,7 +16,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_math import STEP, TINY, asinh, clip, excess, hold, sinh, turn_of
+from .gpu_math import TINY, asinh, clip, excess, hold, sinh, turn_of
 
 #: Closer points coincide.
 CLOSE = tl.constexpr(1e-8)
@@ -96,12 +96,13 @@ def _end(square, root):
 
 
 @triton.jit
-def _apart(u_ptr, v_ptr, row, there, root, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
+def _apart(
+    u_ptr, v_ptr, row, there, root, d: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr, STEP: tl.constexpr
+):
     """Of rows: length, inverse length, sinh r and cosh r of x and of v, ‖x‖ − ‖v‖, ‖x̂ − v̂‖², turn·x, turn·v and o."""
-    step: tl.constexpr = min(BLOCK_D, STEP)
-    c, none = tl.arange(0, step), tl.zeros([BLOCK_R, step], tl.float64)
+    c, none = tl.arange(0, STEP), tl.zeros([BLOCK_R, STEP], tl.float64)
     xx, vv, squares = none, none, none
-    for at in tl.static_range(0, BLOCK_D, step):
+    for at in tl.static_range(0, BLOCK_D, STEP):
         x, v = -_wide(u_ptr, row, there, at + c, d), _wide(v_ptr, row, there, at + c, d)
         xx, vv, squares = xx + x * x, vv + v * v, squares + (x - v) * (x + v)
     n_x, inverse_x, s_x, cosh_x = _end(tl.sum(xx, 1), root)
@@ -110,7 +111,7 @@ def _apart(u_ptr, v_ptr, row, there, root, d, BLOCK_R: tl.constexpr, BLOCK_D: tl
     shorter, longer = tl.where(n_x >= n_v, inverse_v, inverse_x), tl.where(n_x >= n_v, inverse_x, inverse_v)
     o = d_n * shorter
     turned, dots_x, dots_v = none, none, none
-    for at in tl.static_range(0, BLOCK_D, step):
+    for at in tl.static_range(0, BLOCK_D, STEP):
         x, v = -_wide(u_ptr, row, there, at + c, d), _wide(v_ptr, row, there, at + c, d)
         turn = turn_of(x, v, o[:, None])
         turned, dots_x, dots_v = turned + turn * turn, dots_x + turn * x, dots_v + turn * v
@@ -125,20 +126,22 @@ def _store(ptr, row, there, c, d, value):
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
-def gyro_forward(u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
+def gyro_forward(
+    u_ptr, v_ptr, beta_ptr, out_ptr, rows, per_beta, d: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr, STEP: tl.constexpr,
+):  # fmt: skip
     """u ⊕ v of rows ``(R, d)``; β belongs to ``per_beta`` rows each."""
     row = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
     there = row < rows
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
     n_x, inverse_x, s_x, cosh_x, n_v, inverse_v, s_v, cosh_v, d_n, turned, dot_x, dot_v, o = _apart(
-        u_ptr, v_ptr, row, there, root, d, BLOCK_R, BLOCK_D
+        u_ptr, v_ptr, row, there, root, d, BLOCK_R, BLOCK_D, STEP
     )
     _theta, _shrink, _coth, a, c, _a, _c = logarithm(
         n_x, inverse_x, s_x, cosh_x, n_v, inverse_v, s_v, cosh_v, d_n, turned, dot_x, dot_v, root
     )
-    step: tl.constexpr = min(BLOCK_D, STEP)
-    for at in tl.static_range(0, BLOCK_D, step):
-        k = at + tl.arange(0, step)
+    for at in tl.static_range(0, BLOCK_D, STEP):
+        k = at + tl.arange(0, STEP)
         x, v = -_wide(u_ptr, row, there, k, d), _wide(v_ptr, row, there, k, d)
         turn = turn_of(x, v, o[:, None])
         _store(out_ptr, row, there, k, d, (root * a)[:, None] * x + (root * c)[:, None] * turn)
@@ -153,21 +156,20 @@ def _stretch(n, s, root):
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
 def gyro_backward(
-    u_ptr, v_ptr, beta_ptr, grad_ptr, grad_u_ptr, grad_v_ptr, grad_beta_ptr, rows, per_beta, d,
-    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr,
+    u_ptr, v_ptr, beta_ptr, grad_ptr, grad_u_ptr, grad_v_ptr, grad_beta_ptr, rows, per_beta, d: tl.constexpr,
+    BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr, STEP: tl.constexpr,
 ):  # fmt: skip
     """Gradients in u and v ``(R, d)``, and in β by row ``(R,)``."""
     row = tl.program_id(0) * BLOCK_R + tl.arange(0, BLOCK_R)
     there = row < rows
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
     n_x, inverse_x, s_x, cosh_x, n_v, inverse_v, s_v, cosh_v, d_n, turned, dot_x, dot_v, o = _apart(
-        u_ptr, v_ptr, row, there, root, d, BLOCK_R, BLOCK_D
+        u_ptr, v_ptr, row, there, root, d, BLOCK_R, BLOCK_D, STEP
     )
-    step: tl.constexpr = min(BLOCK_D, STEP)
-    none = tl.zeros([BLOCK_R, step], tl.float64)
+    none = tl.zeros([BLOCK_R, STEP], tl.float64)
     xv, gx, gv, g_turn = none, none, none, none
-    for at in tl.static_range(0, BLOCK_D, step):
-        k = at + tl.arange(0, step)
+    for at in tl.static_range(0, BLOCK_D, STEP):
+        k = at + tl.arange(0, STEP)
         x, v, g = -_wide(u_ptr, row, there, k, d), _wide(v_ptr, row, there, k, d), _wide(grad_ptr, row, there, k, d)
         xv, gx, gv, g_turn = xv + x * v, gx + g * x, gv + g * v, g_turn + g * turn_of(x, v, o[:, None])
     theta, shrink, coth, a, c, its_a, its_c = logarithm(
@@ -188,8 +190,8 @@ def gyro_backward(
     g_in_u, x_in_u, turn_in_u = stretch_x * of_g, stretch_x * of_t * a + along_x, stretch_x * of_t * c
     g_in_v, x_in_v, v_in_v = stretch_v * its_g, stretch_v * its_t * a, stretch_v * its_b * its_a + along_v
     turn_in_v = stretch_v * (its_t * c - its_b * its_c)
-    for at in tl.static_range(0, BLOCK_D, step):
-        k = at + tl.arange(0, step)
+    for at in tl.static_range(0, BLOCK_D, STEP):
+        k = at + tl.arange(0, STEP)
         x, v, g = -_wide(u_ptr, row, there, k, d), _wide(v_ptr, row, there, k, d), _wide(grad_ptr, row, there, k, d)
         turn = turn_of(x, v, o[:, None])
         to_u = g_in_u[:, None] * g + x_in_u[:, None] * x + turn_in_u[:, None] * turn

@@ -64,11 +64,11 @@ class HATConv(HyperbolicConv):
         """Attention by intrinsic distance."""
         if target is u:
             pairs, which = adj.unordered
-            square = pair_sqdist(u, pairs, beta / 4).index_select(0, which)
+            score = _score(pair_sqdist(u, pairs, beta / 4)).index_select(0, which)
         else:
-            square = Lorentz(beta / 4).normal.sqdist(target.index_select(0, adj.row), u.index_select(0, adj.col))
-        half = square.clamp_min(torch.finfo(square.dtype).tiny).sqrt()  # of a node to itself without a gradient
-        return row_softmax(-2 * half, adj, keep)
+            ends = target.index_select(0, adj.row), u.index_select(0, adj.col)
+            score = _score(Lorentz(beta / 4).normal.sqdist(*ends))
+        return row_softmax(score, adj, keep)
 
     def aggregate(self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
         """Mean in the tangent space of the origin, and b."""
@@ -84,6 +84,11 @@ class HATConv(HyperbolicConv):
 
     def _shifted(self, out: Tensor) -> Tensor:
         return out if self.bias is None else out + self.bias
+
+
+def _score(square: Tensor) -> Tensor:
+    """−d from the square of d/2, of a node to itself without a gradient."""
+    return -2 * square.clamp_min(torch.finfo(square.dtype).tiny).sqrt()
 
 
 class HAT(BallNetwork):
