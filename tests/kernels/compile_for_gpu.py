@@ -98,6 +98,8 @@ for numbers in (z[0], z[0].T, z.flatten(1)):
     gpu_random.dropout(numbers, random_key, 4, torch.tensor(0.5))
 of_weights = torch.randn(M, 9, D)
 gpu_linear.tall_product(gpu_linear.row_product(z, of_weights), z)
+of_models = gpu_random.Models(step.expand(M), beta / 2, 4)
+gpu_linear.tall_product(gpu_linear.row_product(z[0], of_weights, of_models), z[0], of_models)
 gpu_non_edges.random_non_edges(star.int(), random_key, P, torch.arange(N), 10**6, (10, torch.arange(1000), 9))
 gpu_training.edge_losses(state)
 print("\n".join(sorted({key[0] for key in compiled})))

@@ -13,6 +13,7 @@ from .dispatch import (
     use_backend,
     weighted_sum,
 )
+from .dropped import DroppedRows, late_dropout
 from .edge_loss import edge_loss
 from .linear import linear
 from .random import Key, dropout, fold, keep_mask, random_numbers, random_stream
@@ -20,6 +21,7 @@ from .reference import row_sum
 
 __all__ = [
     "Adjacency",
+    "DroppedRows",
     "Key",
     "additive_attention",
     "cached_adjacency",
@@ -28,6 +30,7 @@ __all__ = [
     "fold",
     "frechet_aggregate",
     "keep_mask",
+    "late_dropout",
     "linear",
     "lorentz_aggregate",
     "lorentz_attention",

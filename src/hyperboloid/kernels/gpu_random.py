@@ -56,15 +56,21 @@ def _elements(models, INDEX: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD: tl.constexpr):
-    """Which elements a model keeps, and its probability p of dropping one."""
+def drawn(model, key_ptr, p_ptr, number, key_step, p_step, FOLD: tl.constexpr):
+    """What a model's mask follows from: where its hashes start, the least of those that are kept, and p."""
     start = number.to(tl.uint32)
     if FOLD:
         start = _folded(tl.load(key_ptr + model * key_step), number)
     p = tl.load(p_ptr + model * p_step)
     least = (p * 16777216.0).to(tl.int32)  # of 24 bits, rounded up below: whole numbers are compared faster
     least += (least.to(p.dtype) < p * 16777216.0).to(tl.int32)
-    return (hashed(start + place.to(tl.uint32)) >> 8) >= least.to(tl.uint32), p
+    return start, least.to(tl.uint32), p
+
+
+@triton.jit
+def kept(place, start, least):
+    """Which elements of a mask are True."""
+    return (hashed(start + place.to(tl.uint32)) >> 8) >= least
 
 
 @triton.jit(do_not_specialize=["models", "number", "key_step", "p_step"])
@@ -74,8 +80,8 @@ def _keep_mask(
 ):  # fmt: skip
     """Masks ``(M, count)``, with the key fold(key, number), or number itself."""
     model, place = _elements(models, INDEX, BLOCK)
-    keep, _p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
-    tl.store(out_ptr + model * count + place, keep, place < count)
+    start, least, _p = drawn(model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
+    tl.store(out_ptr + model * count + place, kept(place, start, least), place < count)
 
 
 @triton.jit
@@ -100,9 +106,9 @@ def _dropout(
 ):  # fmt: skip
     """Dropout of ``count`` numbers of each model, side by side in memory."""
     model, place = _elements(models, INDEX, BLOCK)
-    keep, p = _kept(place, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
+    start, least, p = drawn(model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
     x = tl.load(x_ptr + model * model_step + place, place < count, 0.0)
-    tl.store(out_ptr + model * count + place, _scaled(x, keep, p), place < count)
+    tl.store(out_ptr + model * count + place, _scaled(x, kept(place, start, least), p), place < count)
 
 
 @triton.jit(do_not_specialize=["rows", "models", "number", "key_step", "p_step"])
@@ -115,12 +121,12 @@ def _dropout_of_rows(
     tiles = tl.cdiv(columns, BLOCK_C)
     r = (tile // tiles * BLOCK_R + tl.arange(0, BLOCK_R))[:, None].to(INDEX)
     c = (tile % tiles * BLOCK_C + tl.arange(0, BLOCK_C))[None, :]
-    keep, p = _kept(r * columns + c, model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
+    start, least, p = drawn(model, key_ptr, p_ptr, number, key_step, p_step, FOLD)
     inside = (r < rows) & (c < columns)
     x_ptr += model * model_step + r.to(tl.int64) * row_step
     x = tl.load(x_ptr + c.to(tl.int64) * column_step, inside, 0.0)
     out_ptr += (model * rows + r) * out_step + c
-    tl.store(out_ptr, _scaled(x, keep, p), inside)
+    tl.store(out_ptr, _scaled(x, kept(r * columns + c, start, least), p), inside)
 
 
 def _blocks(count: int) -> int:
@@ -148,8 +154,14 @@ class _Fold(torch.autograd.Function):
         return _Fold.apply(in_front(key, in_dims[0]), in_front(number, in_dims[1])), 0
 
 
-class _Models:
-    """Which key and which p each of a batch of models has; ``shape`` is ``()`` for a single model, or ``(M,)``."""
+class Models:
+    """Which key and which p each of a batch of models has; ``shape`` is ``()`` for a single model, or ``(M,)``.
+
+    Attributes:
+        tensors: keys and p, as kernels take them.
+        numbers: how many models there are, the number that is folded into keys, and the steps of both tensors.
+        fold: whether there are keys; else the number is the key of all.
+    """
 
     def __init__(self, key: Tensor | None, p: Tensor, number: int) -> None:
         self.shape = torch.broadcast_shapes(p.shape, () if key is None else key.shape)
@@ -157,7 +169,7 @@ class _Models:
         keys, p = (t.expand(self.shape).reshape(-1) for t in (p if key is None else key, p))
         self.tensors = keys, p
         self.numbers = self.count, number, keys.stride(0), p.stride(0)
-        self._fold = key is not None
+        self.fold = key is not None
 
     def run(self, kernel: Any, count: int, *args: Any) -> None:
         """Run a kernel over ``count`` elements of every model."""
@@ -173,13 +185,13 @@ class _Models:
         kernel[(tiles * self.count,)](*args, *self.numbers, **self._constants(rows * columns), **tile)
 
     def _constants(self, count: int) -> dict[str, Any]:
-        return {"FOLD": self._fold, "INDEX": tl.int32 if count < 2**31 - BLOCK else tl.int64}
+        return {"FOLD": self.fold, "INDEX": tl.int32 if count < 2**31 - BLOCK else tl.int64}
 
 
 class _KeepMask(torch.autograd.Function):
     @staticmethod
     def forward(key: Tensor | None, number: int, p: Tensor, count: int) -> Tensor:
-        models = _Models(key, p, number)
+        models = Models(key, p, number)
         out = torch.empty(*models.shape, count, dtype=torch.bool, device=p.device)
         if out.numel():
             models.run(_keep_mask, count, *models.tensors, out.view(torch.uint8), count)
@@ -197,7 +209,7 @@ class _KeepMask(torch.autograd.Function):
 class _Dropout(torch.autograd.Function):
     @staticmethod
     def forward(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
-        models = _Models(key, p, number)
+        models = Models(key, p, number)
         if not x.numel():
             return torch.empty(x.shape, dtype=x.dtype, device=x.device)
         is_matrix = len(models.shape) <= 1 and x.dim() - len(models.shape) == 2

@@ -138,11 +138,22 @@ def _is_zero(p: float | Tensor) -> bool:
     return not isinstance(p, Tensor) and p == 0
 
 
-def _for_kernel(turn: _Turn, p: float | Tensor, device: torch.device) -> tuple[Tensor | None, int, Tensor]:
-    """Key, number and p as `gpu_random.py` takes them; a number p is as exact there as it is here."""
+class LateMask(NamedTuple):
+    """Key, number and p, from which `gpu_random.py` draws a mask; a number p is as exact there as it is here."""
+
+    key: Tensor | None
+    number: int
+    p: Tensor
+
+
+def late_mask(p: float | Tensor, device: torch.device) -> LateMask | None:
+    """A mask that a kernel is to draw, of this call; None when p is the number 0."""
+    turn = _take_turn(p)
+    if turn is None:
+        return None
     key = None if turn.key is None else turn.key.to(device)
     exact = p if isinstance(p, Tensor) else torch.full((), p, dtype=torch.float64, device=device)
-    return key, _signed(turn.number), exact
+    return LateMask(key, _signed(turn.number), exact)
 
 
 def keep_mask(shape: torch.Size | tuple[int, ...], p: float | Tensor, device: torch.device) -> Tensor | None:
@@ -152,14 +163,15 @@ def keep_mask(shape: torch.Size | tuple[int, ...], p: float | Tensor, device: to
     """
     if torch.compiler.is_compiling():
         return None if _is_zero(p) else torch.rand(shape, device=device) >= p
-    turn = _take_turn(p)
-    if turn is None:
-        return None
     count = torch.Size(shape).numel()
     if _is_triton(torch.empty(0, dtype=torch.int32, device=device)):
         from . import gpu_random
 
-        return gpu_random.keep_mask(*_for_kernel(turn, p, device), count).view(shape)
+        late = late_mask(p, device)
+        return None if late is None else gpu_random.keep_mask(*late, count).view(shape)
+    turn = _take_turn(p)
+    if turn is None:
+        return None
     key = turn.folded
     least = p * (1 << _BITS) if isinstance(p, Tensor) else math.ceil(p * (1 << _BITS))
     if isinstance(key, int) and isinstance(least, int) and device.type == "cpu":
@@ -179,7 +191,7 @@ def dropout(x: Tensor, p: float | Tensor, training: bool) -> Tensor:
     if _is_triton(x):
         from . import gpu_random
 
-        turn = _take_turn(p)
-        return x if turn is None else gpu_random.dropout(x, *_for_kernel(turn, p, x.device))
+        late = late_mask(p, x.device)
+        return x if late is None else gpu_random.dropout(x, *late)
     keep = keep_mask(x.shape, p, x.device)
     return x if keep is None else x * keep / (1 - p)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from hyperboloid.kernels import Adjacency, dropout, weighted_sum
+from hyperboloid.kernels import Adjacency, DroppedRows, dropout, late_dropout, weighted_sum
 
 #: A matrix with a smaller share of non-zeros is multiplied faster as sparse than as dense. Measured on a CPU for widths
 #: 16 and 64: Pubmed, of which a tenth is not zero, 1.3 times as fast, and 5 times with dropout in a batch of models;
@@ -69,7 +69,7 @@ class DroppedOneHot:
 #: Features of a graph; None stands for one-hot ones.
 Features = Tensor | SparseFeatures | None
 #: What dropout leaves of them, and a linear map takes.
-DroppedFeatures = Features | DroppedOneHot
+DroppedFeatures = Features | DroppedOneHot | DroppedRows
 
 
 def drop_features(x: Features, p: float | Tensor, training: bool, like: Tensor, width: int) -> DroppedFeatures:
@@ -85,7 +85,7 @@ def drop_features(x: Features, p: float | Tensor, training: bool, like: Tensor, 
     if isinstance(x, SparseFeatures):
         return x.dropout(p, training)
     if isinstance(x, Tensor):
-        return dropout(x, p, training)
+        return late_dropout(x, p, training)
     if not training:
         return None
     entries = torch.ones(width, dtype=like.dtype, device=like.device)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from hyperboloid.geometry import Lorentz
-from hyperboloid.kernels import dropout, linear
+from hyperboloid.kernels import DroppedRows, dropout, linear
 
 from .features import DroppedFeatures, DroppedOneHot, SparseFeatures
 
@@ -55,7 +55,7 @@ class TangentLinear(nn.Module):
         weight = dropout(self.weight, self.drop_connect, self.training)
         if x is None:
             out = weight.t()
-        elif isinstance(x, (SparseFeatures, DroppedOneHot)):
+        elif isinstance(x, (SparseFeatures, DroppedOneHot, DroppedRows)):
             out = x.matmul(weight.t())
         else:
             return linear(x, weight, self.bias)
