@@ -19,9 +19,8 @@ import torch
 
 from hyperboloid.graphs import load_graph
 from hyperboloid.paper.protocol import ROUNDS, SPLIT, RunProtocol
-from hyperboloid.training.chunk import Trial
 from hyperboloid.training.journal import Journal, Run
-from hyperboloid.training.many import train_many
+from hyperboloid.training.many import Trial, train_many
 from hyperboloid.training.selection import SEARCH_SEED, SELECTION_SEED, Rounds, to_try
 from hyperboloid.training.sweep import task_factory
 

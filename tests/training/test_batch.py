@@ -13,7 +13,7 @@ from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.generators import disease
 from hyperboloid.kernels import use_backend
 from hyperboloid.nn.registry import MODELS
-from hyperboloid.training import chunk, many, memory
+from hyperboloid.training import many, memory
 from hyperboloid.training.batch import Batch
 from hyperboloid.training.loop import Training, can_be_batched
 from hyperboloid.training.many import train_many
@@ -21,7 +21,6 @@ from hyperboloid.training.memory import batch_is_faster, capacity
 from hyperboloid.training.metrics import roc_auc
 from hyperboloid.training.one_by_one import OneByOne
 from hyperboloid.training.settings import NORMALIZATION, Settings
-from hyperboloid.training.sweep import task_factory
 from hyperboloid.training.tasks import get_task
 
 BASE = Settings(dim=5, epochs=50)
@@ -151,7 +150,7 @@ def test_models_that_are_done_may_stay_where_leaving_does_not_pay(monkeypatch):
     monkeypatch.setattr(Batch, "keep", lambda batch, indices: (left.append(len(indices)), keep(batch, indices)))
     found = {}
     for pays in (True, False):
-        monkeypatch.setattr(chunk.Pace, "pays", lambda *_, pays=pays: pays)
+        monkeypatch.setattr(many._Pace, "pays", lambda *_, pays=pays: pays)
         found[pays] = train_many("gcn", lambda _: the_task, runs, test=True), list(left)
         left.clear()
     assert found[True][1]
@@ -163,8 +162,8 @@ def test_models_that_are_done_may_stay_where_leaving_does_not_pay(monkeypatch):
 
 def test_leaving_pays_where_epochs_take_long(monkeypatch):
     now = iter([0.0, 12.5, 12.5, 15.0, 15.0, 17.5, 17.5])  # ten seconds to start, then a tenth of a second an epoch
-    monkeypatch.setattr(chunk.time, "monotonic", lambda: next(now))
-    pace = chunk.Pace()
+    monkeypatch.setattr(many.time, "monotonic", lambda: next(now))
+    pace = many._Pace()
     assert pace.pays(0.5, 100)  # nothing is known yet
     for epoch in (25, 50, 75):
         pace.look(epoch)
@@ -334,49 +333,3 @@ def test_auc_of_many_models_with_ties_is_scikit_learn_s():
     for k in range(5):
         labels = [1] * 31 + [0] * 47
         assert ours[k].item() == pytest.approx(roc_auc_score(labels, torch.cat([positive[k], negative[k]])), abs=1e-12)
-
-
-def test_batches_side_by_side_are_what_they_are_one_after_the_other(monkeypatch):
-    """Four kinds of models, of which two at a time have a lane; each has its own trials, and all are told of."""
-    graph = load_graph("karate")
-    kinds = [Settings(dim=dim, epochs=40, patience=6, lr=0.05) for dim in (2, 3, 4, 5)]
-    runs = [(dataclasses.replace(kind, dropout=p), seed) for kind in kinds for p in (0.0, 0.3) for seed in (0, 1)]
-    the_task = task_of(graph, "link")
-    turns = train_many("gcn", lambda _: the_task, runs, test=True, halving=True)
-    monkeypatch.setattr(many, "LANES", 2)
-    monkeypatch.setattr(many, "_side_by_side", lambda task: True)
-    monkeypatch.setattr(many, "_stream", lambda device, number: None)  # a CPU has none
-    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
-    most, told, saved = [], [], []
-    step = many._Lanes.step
-    monkeypatch.setattr(many._Lanes, "step", lambda lanes: (most.append(len(lanes.busy)), step(lanes)))
-    beside = train_many(
-        "gcn", lambda _: the_task, runs, test=True, halving=True, watch=lambda *a: told.append(a), save=saved.extend
-    )
-    assert max(most) == 2
-    assert [t.outcome for t in beside] == [t.outcome for t in turns]
-    assert [t.test for t in beside] == [t.test for t in turns]
-    assert len(saved) == len(runs)
-    assert max(alive for alive, *_ in told) == 8  # of two batches
-    assert all(0 <= finished <= total == len(runs) for *_, finished, total in told)
-
-
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_batches_side_by_side_on_a_gpu(monkeypatch):
-    """On streams of their own, recordings and all."""
-    graph = load_graph("disease")
-    runs = [
-        (Settings(dim=8, epochs=60, patience=20, lr=lr, dropout=0.2, att_cap=cap, distance=distance), seed)
-        for cap in (None, 1.0)
-        for distance in ("intrinsic", "lorentz")
-        for lr in (0.01, 0.02)
-        for seed in range(3)
-    ]
-    found = []
-    for lanes in (1, 4):
-        monkeypatch.setattr(many, "LANES", lanes)
-        task_for = task_factory(graph, "link", 0, torch.float32, "cuda")
-        found.append(train_many("lgcn", task_for, runs, test=True))
-    for mine, theirs in zip(*found, strict=True):
-        assert mine.outcome.val_loss == pytest.approx(theirs.outcome.val_loss, rel=1e-3)
-        assert mine.test == pytest.approx(theirs.test, abs=2e-3)

@@ -12,10 +12,10 @@ from hyperboloid import InputError
 from hyperboloid.graphs import load_graph
 from hyperboloid.training import selection
 from hyperboloid.training.batch import Outcome
-from hyperboloid.training.chunk import Trial
 from hyperboloid.training.experiment import load
 from hyperboloid.training.grids import grid
 from hyperboloid.training.journal import Journal
+from hyperboloid.training.many import Trial
 from hyperboloid.training.selection import ROUNDS, SEARCH_SEED, SELECTION_SEED, sweep_model
 from hyperboloid.training.settings import default_settings
 from hyperboloid.training.sweep import sweep, task_factory

@@ -15,9 +15,8 @@ from hyperboloid.errors import InputError
 from hyperboloid.graphs import load_graph
 from hyperboloid.graphs.hyperbolicity import Average, delta_average
 from hyperboloid.graphs.statistics import Statistics, statistics
-from hyperboloid.training.chunk import Trial
 from hyperboloid.training.config import DTYPES
-from hyperboloid.training.many import Watcher, train_many
+from hyperboloid.training.many import Trial, Watcher, train_many
 from hyperboloid.training.selection import Verdict
 from hyperboloid.training.sweep import Sweep, sweep, task_factory
 from hyperboloid.training.tasks import Part, Task

@@ -18,10 +18,9 @@ from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.training.checkpoint import write_json
-from hyperboloid.training.chunk import Trial
 from hyperboloid.training.config import DTYPES, check_device
 from hyperboloid.training.journal import Journal
-from hyperboloid.training.many import Watcher, train_many
+from hyperboloid.training.many import Trial, Watcher, train_many
 from hyperboloid.training.selection import sweep_model
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.shallow import embeddings_kept

@@ -13,8 +13,8 @@ from typing import Any
 from hyperboloid.analysis.numbers import percent
 from hyperboloid.errors import InputError
 from hyperboloid.training.checkpoint import write_atomically
-from hyperboloid.training.chunk import RUNGS
 from hyperboloid.training.grids import DROPOUTS, DROPOUTS_OF_PAPER, LEARNING_RATES, PENALTIES, SHALLOW_FACTORS
+from hyperboloid.training.many import RUNGS
 from hyperboloid.training.patience import LONGEST_WAIT
 
 from .board import (

@@ -12,7 +12,7 @@ from typing import Any
 from hyperboloid.errors import InputError
 
 from .batch import Outcome
-from .chunk import Trial
+from .many import Trial
 from .settings import Settings
 
 Run = tuple[Settings, int]

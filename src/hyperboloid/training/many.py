@@ -1,37 +1,51 @@
-"""Training of many models: as one program where their layers allow it, in as large batches as fit into memory.
-
-Models of different shapes are no one program. On a small graph a batch leaves most of a GPU idle, the more so when few
-models are left in it, so that several batches take hardly more time than one: where they fit into memory they are
-trained side by side, each on a stream of its own. None of them notices the others.
-"""
+"""Training of many models: as one program where their layers allow it, in as large batches as fit into memory."""
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import Protocol
 
 import torch
+from torch import Tensor
 
 from hyperboloid.errors import TrainingError
 from hyperboloid.nn.settings import PER_MODEL
 
-from .batch import shape_of
-from .chunk import How, Trial, Work, train_alone, train_batch
+from .batch import Batch, Outcome, shape_of
 from .interrupt import held_interrupt
-from .loop import can_be_batched
-from .memory import capacity
-from .recording import WARMING
+from .loop import can_be_batched, start_training
+from .memory import batch_is_faster, capacity
+from .one_by_one import OneByOne
 from .settings import Settings
 from .tasks import Task
 
-#: Most batches side by side.
-LANES = 4
+#: Every so many epochs the models that are out of patience are counted, and dropped if it pays.
+LOOK_EVERY = 25
+#: With halving, the better half of a batch goes on at each of these epochs, and whatever is still getting better, which
+#: had its best score in the last tenth of them: models with much dropout are slow, and may be the best in the end.
+RUNGS, RISING = (50, 100, 200, 400), 0.9
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trained model.
+
+    Attributes:
+        outcome: its settings, seed and validation scores.
+        test: metric on the test part at the best epoch; None where it was not asked for, or the model failed.
+        state: parameters of the best epoch; None likewise.
+        cut: whether it would have gone on, had there been time.
+    """
+
+    outcome: Outcome
+    test: float | None = None
+    state: dict[str, Tensor] | None = None
+    cut: bool = False
 
 
 class Watcher(Protocol):
@@ -68,6 +82,7 @@ def train_many(
     Returns:
         One trial for each run, in their order; those that time did not suffice for are missing at the end.
     """
+    found: dict[int, Trial] = {}
     with held_interrupt() as interrupted:
 
         def late() -> bool:
@@ -76,146 +91,86 @@ def train_many(
                 raise KeyboardInterrupt
             return time.monotonic() >= until
 
-        lanes = _Lanes(model, task_for, runs, How(test, halving, late, save), watch)
-        while lanes.busy or (lanes.waiting and not late()):
-            lanes.fill()
-            lanes.step()
-        late()  # an interrupt that came during the last epoch
-    return [lanes.found[i] for i in sorted(lanes.found)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Lane:
-    """A batch under way.
-
-    Attributes:
-        number: that of its stream.
-        chunk: places of its runs.
-        rest: places of others that could be one program with them.
-        work: its training.
-        device: where it computes.
-    """
-
-    number: int
-    chunk: list[int]
-    rest: list[int]
-    work: Work
-    device: torch.device
-
-    def on(self) -> AbstractContextManager[object]:
-        """Compute on its stream; the first one's is the stream that there is anyway."""
-        return torch.cuda.stream(_stream(self.device, self.number)) if self.number else nullcontext()
-
-
-@cache
-def _stream(device: torch.device, number: int) -> torch.cuda.Stream:
-    """Always the same: matrix products keep 32 MB for every stream that they have ever worked on."""
-    return torch.cuda.Stream(device)
-
-
-class _Lanes:
-    """Batches side by side, and what waits for its turn.
-
-    Attributes:
-        waiting: places of runs that can be one program, and how many of them fit, if that is known. Kinds of models
-            take turns, so that a search that is cut short has tried some of each.
-        busy: batches under way.
-        found: trials by the places of their runs.
-    """
-
-    def __init__(
-        self,
-        model: str,
-        task_for: Callable[[Settings], Task],
-        runs: Sequence[tuple[Settings, int]],
-        how: How,
-        watch: Watcher | None,
-    ) -> None:
-        self._model, self._task_for, self._runs, self._how, self._watch = model, task_for, runs, how, watch
-        self.waiting: deque[tuple[list[int], int | None]] = deque((group, None) for group in _by_shape(runs))
-        self.busy: list[_Lane] = []
-        self.found: dict[int, Trial] = {}
-        self._told: dict[int, tuple[int, int, float]] = {}  # by each lane last
-        self._fresh = 0  # epochs until the latest batch has taken all the memory that it needs
-        self._full = False  # as long as no batch ends
-
-    def fill(self) -> None:
-        """Start what there is room for: one batch in any case, beside it those all of whose models have room."""
-        while self.waiting and not self._how.late() and (not self.busy or self._may_start()):
-            self._full = not self._start()
-
-    def _may_start(self) -> bool:
-        return not self._full and not self._fresh and len(self.busy) < LANES
-
-    def _start(self) -> bool:
-        """Start the batch whose turn it is; False if it has to wait until it is alone."""
-        group, size = self.waiting[0]
-        first = self._runs[group[0]][0]
-        task, alone = self._task_for(first), not can_be_batched(self._model, first)
-        if self.busy and (alone or not _side_by_side(task)):
-            return False
-        if size is None:
-            most = max((self._runs[i][0] for i in group), key=_masked)
-            size = 1 if alone else capacity(self._model, task, most)
-        if self.busy:
-            if size < len(group):
-                return False
-            torch.cuda.synchronize(task.device)  # what the task keeps for all batches must be there
-        self.waiting.popleft()
-        chunk, rest = group[:size], group[size:]
-        number = min({*range(LANES)} - {lane.number for lane in self.busy})
-        tell = None if self._watch is None else partial(self._tell, number)
-        if tell is not None:
-            tell(len(chunk), 0, 0.0)
-        train = train_alone if alone else train_batch
-        work = train(self._model, task, [self._runs[i] for i in chunk], self._how, tell)
-        self.busy.append(_Lane(number, chunk, rest, work, task.device))
-        self._fresh = WARMING + 1
-        return True
-
-    def step(self) -> None:
-        """One epoch more of every batch."""
-        self._fresh = max(0, self._fresh - 1)
-        for lane in tuple(self.busy):
+        how = _How(test, halving, late, save)
+        # kinds of models take turns, so that a search that is cut short has tried some of each
+        turns: deque[tuple[list[int], int | None]] = deque((group, None) for group in _by_shape(runs))
+        while turns and not late():
+            group, size = turns.popleft()
+            first = runs[group[0]][0]
+            task, alone = task_for(first), not can_be_batched(model, first)
+            if size is None:
+                most = max((runs[i][0] for i in group), key=_masked)
+                size = 1 if alone else capacity(model, task, most)
+            chunk, rest = group[:size], group[size:]
+            tell = None if watch is None else _told(watch, len(found), len(runs))
+            if tell is not None:
+                tell(len(chunk), 0, 0.0)
             try:
-                with lane.on():
-                    next(lane.work)
-                continue
-            except StopIteration as end:
-                self._leave(lane)
-                self.found |= dict(zip(lane.chunk, end.value, strict=True))
-                if lane.rest:
-                    self.waiting.append((lane.rest, len(lane.chunk)))
-                continue
+                trials = (_train_alone if alone else _train_batch)(model, task, [runs[i] for i in chunk], how, tell)
             except torch.OutOfMemoryError as error:  # others may have taken what was free
-                if len(lane.chunk) == len(self.busy) == 1:
+                if len(chunk) == 1:
                     raise TrainingError(
                         "The GPU has no room for even one model: use a smaller --dim or --device cpu, or wait "
                         "until it is free."
                     ) from error
-                self._leave(lane)
-                self._full = True
-                self.waiting.appendleft((lane.chunk + lane.rest, max(1, len(lane.chunk) // 2)))
+                turns.appendleft((group, len(chunk) // 2))
+            else:
+                found |= dict(zip(chunk, trials, strict=True))
+                if rest:
+                    turns.append((rest, size))
+                continue
             # the error is gone only now, and what it kept alive goes with it
             gc.collect()
             torch.cuda.empty_cache()
-
-    def _leave(self, lane: _Lane) -> None:
-        self.busy.remove(lane)
-        self._told.pop(lane.number, None)
-        self._full = False
-
-    def _tell(self, number: int, alive: int, epoch: int, best: float) -> None:
-        """Say how all batches stand."""
-        assert self._watch is not None
-        self._told[number] = alive, epoch, best
-        of_all = list(zip(*self._told.values(), strict=True))
-        self._watch(sum(of_all[0]), max(of_all[1]), max(of_all[2]), len(self.found), len(self._runs))
+        late()  # an interrupt that came during the last epoch
+    return [found[i] for i in sorted(found)]
 
 
-def _side_by_side(task: Task) -> bool:
-    """Whether batches gain by others beside them: the threads of a CPU are busy with one."""
-    return task.device.type == "cuda"
+Tell = Callable[[int, int, float], None]
+
+
+@dataclass(frozen=True)
+class _How:
+    """What :func:`train_many` was asked for, and whether time is up."""
+
+    test: bool
+    halving: bool
+    late: Callable[[], bool]
+    save: Callable[[list[Trial]], None] | None
+
+
+class _Pace:
+    """How long a batch takes for an epoch, and to get going again: on a GPU it has to be recorded anew.
+
+    Times decide only what is computed in vain; what comes out does not depend on them.
+    """
+
+    def __init__(self) -> None:
+        self._epoch, self._at = 0, time.monotonic()
+        self._first: tuple[float, int] | None = None  # seconds and epochs of the first look, which had the start in it
+        self._each = self._start = 0.0
+
+    def look(self, epoch: int) -> None:
+        """Some epochs have passed since the last look."""
+        seconds, epochs = time.monotonic() - self._at, epoch - self._epoch
+        if self._first is None:
+            self._first = seconds, epochs
+        else:
+            self._each = seconds / epochs
+            self._start = max(0.0, self._first[0] - self._first[1] * self._each)
+        self._epoch, self._at = epoch, time.monotonic()
+
+    def start_again(self) -> None:
+        """Models have left."""
+        self._at, self._first = time.monotonic(), None
+
+    def pays(self, share: float, ahead: int) -> bool:
+        """Whether to start again without a share of the models, if as many epochs as ``ahead`` are to come."""
+        return share * self._each * ahead >= self._start
+
+
+def _told(watch: Watcher, finished: int, total: int) -> Tell:
+    return lambda alive, epoch, best: watch(alive, epoch, best, finished, total)
 
 
 def _by_shape(runs: Sequence[tuple[Settings, int]]) -> list[list[int]]:
@@ -224,6 +179,89 @@ def _by_shape(runs: Sequence[tuple[Settings, int]]) -> list[list[int]]:
     for i, (settings, _) in enumerate(runs):
         groups.setdefault(shape_of(settings), []).append(i)
     return list(groups.values())
+
+
+def _train_batch(
+    model: str, task: Task, runs: Sequence[tuple[Settings, int]], how: _How, tell: Tell | None
+) -> list[Trial]:
+    """Train some models together; those out of patience leave on the way."""
+    together = batch_is_faster(model, task, runs[0][0])
+    batch = Batch(model, task, runs) if together else OneByOne(model, task, runs, how.late)
+    place = list(range(len(runs)))  # of each model of the batch among the runs
+    found: dict[int, Trial] = {}
+
+    def leave(indices: Sequence[int], cut: bool = False) -> None:
+        """Note down some models, and go on without them."""
+        outcomes, values = batch.outcomes, batch.metrics("test") if how.test and indices else []
+        left = {}
+        for i in indices:
+            trial = Trial(outcomes[i], cut=cut and not outcomes[i].done)
+            if how.test and not outcomes[i].failed:
+                trial = dataclasses.replace(trial, test=values[i], state=batch.state(i))
+            left[place[i]] = trial
+        found.update(left)
+        if how.save is not None and not how.halving:
+            how.save(list(left.values()))
+        gone = set(indices)
+        stay = [i for i in range(len(batch)) if i not in gone]
+        place[:] = [place[i] for i in stay]
+        if stay and indices:
+            batch.keep(stay)
+            pace.start_again()
+
+    pace = _Pace()
+    while place:
+        batch.step()
+        rung = how.halving and batch.epoch in RUNGS
+        last = batch.epoch == runs[0][0].epochs
+        cut = how.late()
+        if not rung and not last and batch.epoch % LOOK_EVERY and not cut:
+            continue
+        outcomes = batch.outcomes
+        pace.look(batch.epoch)
+        done = [i for i, o in enumerate(outcomes) if o.done]
+        if tell is not None:
+            tell(len(place) - len(done), batch.epoch, max(o.val for o in outcomes))
+        if cut or len(done) == len(place):
+            leave(range(len(place)), cut)
+        elif rung and len(place) > 1:
+            by_score = sorted(range(len(place)), key=lambda i: (outcomes[i].val, -outcomes[i].val_loss))
+            worse = (i for i in by_score[: len(place) // 2] if outcomes[i].best_epoch <= RISING * batch.epoch)
+            leave(sorted({*done, *worse}))
+        elif done and pace.pays(len(done) / len(place), runs[0][0].patience):
+            leave(done)
+    trials = [found[i] for i in range(len(runs))]
+    if how.halving and any(trial.cut for trial in trials):  # which of the others go on would be another matter then
+        trials = [dataclasses.replace(trial, cut=True) for trial in trials]
+    if how.save is not None and how.halving:
+        how.save(trials)
+    return trials
+
+
+def _train_alone(
+    model: str, task: Task, runs: Sequence[tuple[Settings, int]], how: _How, tell: Tell | None
+) -> list[Trial]:
+    """Train one model that cannot be batched."""
+    ((settings, seed),) = runs
+    training = start_training(model, task, settings, seed)
+    try:
+        while not training.done and not how.late():
+            training.step()
+            if tell is not None:
+                tell(1, training.epoch, training.best.metric)
+        best = training.best
+        outcome = Outcome(
+            settings, seed, best.metric, -best.negative_loss, training.best_epoch, training.epoch, training.done
+        )
+    except TrainingError:  # a number that is not finite
+        outcome = Outcome.broken(settings, seed, training.epoch)
+    trial = Trial(outcome, cut=not outcome.done)
+    if how.test and not outcome.failed:
+        training.encoder.load_state_dict(training.best_state)
+        trial = dataclasses.replace(trial, test=training.score("test").metric, state=training.best_state)
+    if how.save is not None:
+        how.save([trial])
+    return [trial]
 
 
 def _masked(settings: Settings) -> int:

@@ -39,24 +39,14 @@ class Recording:
             self._graph.replay()
         elif self._warming:
             self._warming -= 1
-            now = torch.cuda.current_stream(self._device)
-            stream = _own_stream(self._device) or _side_stream(self._device)
-            stream.wait_stream(now)
+            stream = _side_stream(self._device)
+            stream.wait_stream(torch.cuda.current_stream(self._device))
             with torch.cuda.stream(stream):
                 program()
-            now.wait_stream(stream)
+            torch.cuda.current_stream(self._device).wait_stream(stream)
         else:
-            self._graph = recorded(program, _own_stream(self._device))
+            self._graph = recorded(program)
             self._graph.replay()
-
-
-def _own_stream(device: torch.device) -> torch.cuda.Stream | None:
-    """The stream at work, unless it is the default one, which cannot be recorded.
-
-    Recordings that are played side by side must not be recorded on one stream: matrix products of a stream share room.
-    """
-    now = torch.cuda.current_stream(device)
-    return None if now == torch.cuda.default_stream(device) else now
 
 
 @cache
@@ -65,12 +55,8 @@ def _side_stream(device: torch.device) -> torch.cuda.Stream:
     return torch.cuda.Stream(device)
 
 
-def recorded(program: Callable[[], None], stream: torch.cuda.Stream | None) -> torch.cuda.CUDAGraph:
+def recorded(program: Callable[[], None]) -> torch.cuda.CUDAGraph:
     """The program as a CUDA graph.
-
-    Args:
-        program: what is recorded.
-        stream: where; None for the one that torch has for it.
 
     Raises:
         torch.OutOfMemoryError: there was no room; on its way out of a recording it turns into another error.
@@ -78,7 +64,7 @@ def recorded(program: Callable[[], None], stream: torch.cuda.Stream | None) -> t
     graph = torch.cuda.CUDAGraph()
     try:
         # a recording that fails does not give the stream back by itself
-        with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph, stream=stream):
+        with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
             program()
     except RuntimeError as error:
         if isinstance(error.__context__, torch.OutOfMemoryError):

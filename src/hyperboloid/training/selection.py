@@ -20,11 +20,10 @@ from hyperboloid.graphs import Graph
 from hyperboloid.nn.registry import get_model
 
 from .batch import Outcome
-from .chunk import Trial
 from .grids import Choices, grid
 from .journal import Journal
 from .loop import can_be_batched
-from .many import Watcher, train_many
+from .many import Trial, Watcher, train_many
 from .settings import Settings, default_settings
 from .tasks import Task
 
