@@ -193,6 +193,9 @@ def test_what_is_there_is_measured_again_if_asked_for(measure, tmp_path):
     assert session.lines == [second]
     assert first["tests"] == second["tests"]
     assert measure(disease("gcn"), again=True, code="third", budget=0.0)[1].left == 1
+    # the same command goes on where it stopped, and does not repeat what it has measured
+    session = measure(disease("gcn", "gat"), again=True, code="other")[1]
+    assert (session.measured, session.lines[0]) == (1, second)
 
 
 def test_a_line_over_splits_tells_of_the_search_that_chose_its_settings(measure, tmp_path, data_dir):

@@ -103,7 +103,7 @@ def run(
     ] = None,
     device: Annotated[str, _cells_option(help="cpu or cuda.")] = "cpu",
     workers: Annotated[int, _cells_option(help="Processes that measure cells of Tables 4 to 6 at the same time.")] = 1,
-    again: Annotated[bool, _cells_option(help="Measure cells of Tables 4 to 6 that are there too.")] = False,
+    again: Annotated[bool, _cells_option(help="Also what other code has measured of Tables 4 to 6.")] = False,
     dtype: Annotated[str, _cells_option(help="float32 or float64.")] = "float32",
     results: Annotated[Path, _cells_option(help="Folder that a line for each cell is added to.")] = Path("results"),
     figures: Annotated[Path, _cells_option(help="Folder for the picture of a figure.")] = Path("docs/figures"),

@@ -112,7 +112,7 @@ def measure_cells(
         code: name of the code's version; None asks git.
         workers: processes that measure cells at the same time; a script that asks for several must be guarded by
             ``if __name__ == "__main__"``, for they are spawned.
-        again: measure those that have a line too; of several lines the last one counts.
+        again: measure those too whose line was made by other code; of several lines the last one counts.
 
     Raises:
         InputError: something given is wrong, or a data set cannot be read.
@@ -127,7 +127,7 @@ def measure_cells(
     there = _measured(results, protocol)
     chosen = {key: line for (key, split), line in there.items() if split == SPLIT}
     session = Session()
-    missing = [job for job in jobs if again or job.key not in there]
+    missing = [job for job in jobs if job.key not in there or (again and there[job.key]["commit"] != plan.code)]
     if workers == 1:
         ended = measured_in_turn(Bench(plan), missing, chosen, observer)
     else:
