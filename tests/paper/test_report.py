@@ -345,6 +345,7 @@ def test_lines_that_gave_up_early_count_and_are_told_of(written):
     later = line(asked[0], 0.8)
     _, text = written([later, early])
     assert "**80.0 ± 1.0**" in text  # the one whose models were waited for, whichever stands below
+    assert "0 of the 2 lines that this page rests on" in text  # the early ones are of no account any more
 
 
 def test_lines_of_earlier_searches_for_usa_and_for_nodes_are_told_of(written):

@@ -180,9 +180,11 @@ def _targets(measured: Board, *, of_splits: bool = False) -> str:
 
 def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key, Sequence[Line]]) -> str:
     usual = RunProtocol()
-    used = [*current, *(line for found in beside.values() for line in found)]
+    elsewhere = {(key_of(line), line["split"]): line for line in current if line["split"] != SPLIT}  # the latest each
+    here = [line for line in lines if line in current]
+    used = [*here, *elsewhere.values(), *(line for found in beside.values() for line in found)]
     early, kept, three = (sum(map(of, used)) for of in (gave_up_early, kept_one_hot, judged_by_three))
-    narrow = sum(line not in current for line in lines)
+    narrow = len(lines) - len(here)
     points = [
         "A cell shows **measured** (printed), both mean ± standard deviation over runs, then the difference in points. "
         f"{WITHIN} within the noise, {ABOVE} better than printed by more than the noise, {BELOW} worse; {MISSING} not "
