@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from torch.func import vmap
+from torch.func import jacrev, vmap
 
 from hyperboloid.kernels import DroppedRows, dropout, late_dropout, random_stream, use_backend
 from hyperboloid.nn import LGCNConv
@@ -94,6 +94,35 @@ def test_models_of_models():
     assert_accurate(*([one] for one in found))
 
 
+@pytest.mark.parametrize("inner", [3, 2])  # as many as there are seeds, or not
+def test_models_of_models_that_share_a_mask(inner):
+    """Seeds of the outer models only: the inner ones must not take them for theirs."""
+    x, weight = normal(20, 5), normal(3, inner, COLUMNS, 5)
+    seeds = torch.arange(3, dtype=torch.int32, device=DEVICE)
+
+    def one(function, own, seed):
+        with random_stream(seed, 1):
+            return function(x, own, 0.5)
+
+    late_ones = vmap(vmap(lambda w, s: one(late, w, s), (0, None)), (0, 0))(weight, seeds)
+    alone = torch.stack([torch.stack([one(beforehand, w, s) for w in of_s]) for of_s, s in zip(weight, seeds)])  # noqa: B905
+    assert_accurate([late_ones], [alone])
+    jacobians = vmap(lambda seed: jacrev(lambda w: one(late, w, seed))(weight[0, 0]))(seeds)
+    for found, seed in zip(jacobians, seeds, strict=True):
+        expected = jacrev(lambda w, seed=seed: one(beforehand, w, seed))(weight[0, 0])
+        torch.testing.assert_close(found, expected.float())
+
+
+def test_what_does_not_fit_is_said_as_without_dropout():
+    x, edges = normal(6, 16), torch.zeros(2, 1, dtype=torch.long, device=DEVICE)
+    for width in (9, 20):
+        conv = LGCNConv(width, 4, dropout=0.5).to(DEVICE)
+        with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            conv(x, edges)
+    with pytest.raises(RuntimeError, match="same dtype"):
+        LGCNConv(16, 4, dropout=0.5).double().to(DEVICE)(x, edges)
+
+
 def test_it_can_be_differentiated_twice():
     x, start = normal(60, 7), normal(3, 7)
     found = []
@@ -114,8 +143,12 @@ def test_who_drops_at_once():
     assert late_dropout(x, 0.0, training=True) is x
     with random_stream(0, 0):
         assert vmap(lambda own: late_dropout(own, 0.5, training=True))(x.expand(2, 6, 5)).shape == (2, 6, 5)
+    with torch.inference_mode():
+        made = normal(6, 5)
+    assert isinstance(late_dropout(made, 0.5, training=True), torch.Tensor)
     with use_backend("reference"):
         assert isinstance(late_dropout(x, 0.5, training=True), torch.Tensor)
+        assert late_dropout(x.to("meta"), 0.5, training=True).shape == x.shape
 
 
 def test_a_layer_has_the_same_gradients():

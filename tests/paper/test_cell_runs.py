@@ -198,6 +198,14 @@ def test_what_is_there_is_measured_again_if_asked_for(measure, tmp_path):
     assert (session.measured, session.lines[0]) == (1, second)
 
 
+def test_splits_are_measured_again_with_the_search_that_chooses_for_them(measure):
+    measure(disease("gcn"))
+    assert measure(disease("gcn"), code="other", splits=[0, 1])[1].measured == 1
+    session = measure(disease("gcn"), again=True, code="other", splits=[0, 1])[1]
+    assert (session.measured, [line["commit"] for line in session.lines]) == (2, ["other", "other"])
+    assert measure(disease("gcn"), again=True, code="other", splits=[0, 1])[1].measured == 0
+
+
 def test_a_line_over_splits_tells_of_the_search_that_chose_its_settings(measure, tmp_path, data_dir):
     asked = cells("link", datasets=["disease"], dims=[8], models=["gcn"])
     quick = RunProtocol(tries=1, epochs=1, seeds=1)

@@ -36,6 +36,8 @@ def test_results_do_not_rename_the_code_but_its_own_files_do(repository, tmp_pat
     with (tmp_path / "results" / "link.jsonl").open("a") as file:
         file.write("{}\n")  # what measuring a cell does
     assert provenance.code_version() == commit
+    repository("commit", "--quiet", "--all", "-m", "results")
+    assert provenance.code_version() == commit != repository("rev-parse", "--short", "HEAD")
     (provenance.PACKAGE / "new.py").write_text("two = 2\n")
     changed = provenance.code_version()
     assert changed.startswith(f"{commit}-dirty source ")

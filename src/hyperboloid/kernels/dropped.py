@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .linear import linear, takes_kernels
 from .mapped import for_each, in_front
 from .random import LateMask, dropout, late_mask
 
@@ -29,29 +30,33 @@ class DroppedRows:
     x: Tensor
     mask: LateMask
 
+    def at_once(self) -> Tensor:
+        """What is left of them ``(N, k)``, as a tensor; a compiled program draws another mask, as always."""
+        if torch.compiler.is_compiling():
+            return dropout(self.x, self.mask.p, training=True)
+        return _dropped(self.x, *self.mask)
+
     def matmul(self, weight: Tensor) -> Tensor:
         """X W for a dense ``(k, d)`` matrix W; differentiable in W."""
-        out: Tensor = _DroppedLinear.apply(self.x, weight.t(), *self.mask)
+        weight = weight.t()
+        if torch.compiler.is_compiling() or not takes_kernels(self.x, weight):
+            return linear(self.at_once(), weight)  # which says what does not fit
+        out: Tensor = _DroppedLinear.apply(self.x, weight, *self.mask)
         return out
 
 
 def late_dropout(x: Tensor, p: float | Tensor, training: bool) -> Tensor | DroppedRows:
     """:func:`hyperboloid.kernels.dropout` of features ``(N, k)`` that a linear map is to take, which may do it."""
-    from .dispatch import chosen_backend
-
-    if (
-        training and x.dim() == 2 and x.dtype == torch.float32 and x.layout == torch.strided
-        and not torch.compiler.is_compiling() and not torch.is_autocast_enabled(x.device.type)
-        and not x.requires_grad and not torch._C._functorch.is_functorch_wrapped_tensor(x)
-        and chosen_backend(x) == "triton"
-    ):  # fmt: skip
+    constant = not x.requires_grad and not torch._C._functorch.is_functorch_wrapped_tensor(x)
+    # what was made in inference mode cannot be kept for a gradient
+    if training and constant and not torch.compiler.is_compiling() and not x.is_inference() and takes_kernels(x):
         mask = late_mask(p, x.device)
         return x if mask is None else DroppedRows(x, mask)
     return dropout(x, p, training)
 
 
-def _at_once(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
-    """What dropout leaves ``(…, N, k)``, for models of models or features that are not shared."""
+def _dropped(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
+    """What dropout leaves ``(…, N, k)``; also of models of models, and of features that are not shared."""
     from .gpu_random import dropout as drop
 
     shape = torch.broadcast_shapes(x.shape[:-2], p.shape, () if key is None else key.shape)
@@ -81,10 +86,9 @@ class _DroppedLinear(torch.autograd.Function):
     def vmap(
         info: Any, in_dims: Any, x: Tensor, weight: Tensor, key: Tensor | None, number: int, p: Tensor
     ) -> tuple[Tensor, int]:
-        weight, key = for_each(weight, in_dims[1], info.batch_size), in_front(key, in_dims[2])
-        p = for_each(p, in_dims[4], info.batch_size)
+        weight, key, p = (for_each(t, in_dims[at], info.batch_size) for t, at in ((weight, 1), (key, 2), (p, 4)))
         if in_dims[0] is not None or weight.dim() > 3:
-            return _at_once(in_front(x, in_dims[0]), key, number, p) @ weight.mT, 0
+            return _dropped(in_front(x, in_dims[0]), key, number, p) @ weight.mT, 0
         return _DroppedLinear.apply(x, weight, key, number, p), 0
 
 
@@ -111,8 +115,7 @@ class _DroppedTall(torch.autograd.Function):
     def vmap(
         info: Any, in_dims: Any, a: Tensor, x: Tensor, key: Tensor | None, number: int, p: Tensor
     ) -> tuple[Tensor, int]:
-        a, key = for_each(a, in_dims[0], info.batch_size), in_front(key, in_dims[2])
-        p = for_each(p, in_dims[4], info.batch_size)
+        a, key, p = (for_each(t, in_dims[at], info.batch_size) for t, at in ((a, 0), (key, 2), (p, 4)))
         if in_dims[1] is not None or a.dim() > 3:
-            return a.mT @ _at_once(in_front(x, in_dims[1]), key, number, p), 0
+            return a.mT @ _dropped(in_front(x, in_dims[1]), key, number, p), 0
         return _DroppedTall.apply(a, x, key, number, p), 0

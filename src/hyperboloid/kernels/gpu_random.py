@@ -203,7 +203,8 @@ class _KeepMask(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, key: Tensor | None, number: int, p: Tensor, count: int) -> tuple[Tensor, int]:
-        return _KeepMask.apply(in_front(key, in_dims[0]), number, in_front(p, in_dims[2]), count), 0
+        key, p = (for_each(t, in_dims[at], info.batch_size) for t, at in ((key, 0), (p, 2)))
+        return _KeepMask.apply(key, number, p, count), 0
 
 
 class _Dropout(torch.autograd.Function):
@@ -240,8 +241,8 @@ class _Dropout(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, key: Tensor | None, number: int, p: Tensor) -> tuple[Tensor, int]:
-        x, p = for_each(x, in_dims[0], info.batch_size), for_each(p, in_dims[3], info.batch_size)
-        return _Dropout.apply(x, in_front(key, in_dims[1]), number, p), 0
+        x, key, p = (for_each(t, in_dims[at], info.batch_size) for t, at in ((x, 0), (key, 1), (p, 3)))
+        return _Dropout.apply(x, key, number, p), 0
 
 
 def fold(key: Tensor, number: Tensor | int) -> Tensor:

@@ -65,15 +65,19 @@ class _TallProduct(torch.autograd.Function):
         return a.mT @ x if None in in_dims or a.dim() > 3 else _TallProduct.apply(a, x), 0
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x Wᵀ + b ``(N, d)`` for ``(N, k)``, ``(d, k)`` and ``(d,)``."""
+def takes_kernels(x: Tensor, weight: Tensor | None = None) -> bool:
+    """Whether kernels of a GPU multiply features ``(N, k)``; with a weight ``(d, k)``, whether it fits, too."""
     from .dispatch import chosen_backend
 
-    alike = x.dtype == weight.dtype == torch.float32 and x.device == weight.device and x.size(-1) == weight.size(-1)
-    if (
-        alike and x.dim() == 2 and x.layout == torch.strided and chosen_backend(x) == "triton"
-        and not torch.is_autocast_enabled(x.device.type)
-    ):  # fmt: skip
+    if weight is not None and (weight.dtype, weight.device, weight.size(-1)) != (x.dtype, x.device, x.size(-1)):
+        return False
+    plain = x.dtype == torch.float32 and x.dim() == 2 and x.layout == torch.strided
+    return plain and chosen_backend(x) == "triton" and not torch.is_autocast_enabled(x.device.type)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x Wᵀ + b ``(N, d)`` for ``(N, k)``, ``(d, k)`` and ``(d,)``."""
+    if takes_kernels(x, weight):
         out: Tensor = _Linear.apply(x, weight)
         return out if bias is None else out + bias
     return torch.nn.functional.linear(x, weight, bias)

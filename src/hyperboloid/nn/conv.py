@@ -73,7 +73,10 @@ class HyperbolicConv(nn.Module):
             part.reset_parameters()  # type: ignore[operator]
 
     def transform(self, x: DroppedFeatures, beta: Tensor) -> Tensor:
-        """Features of nodes ``(N, in_channels)`` to normal coordinates ``(N, out_channels)``."""
+        """Features of nodes ``(N, in_channels)`` to normal coordinates ``(N, out_channels)``.
+
+        What dropout leaves of them may be sparse, or not thinned out yet: :class:`TangentLinear` takes it as it is.
+        """
         raise NotImplementedError
 
     def weights(self, target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, keep: Tensor | None) -> Tensor:

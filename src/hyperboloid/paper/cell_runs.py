@@ -127,7 +127,11 @@ def measure_cells(
     there = _measured(results, protocol)
     chosen = {key: line for (key, split), line in there.items() if split == SPLIT}
     session = Session()
-    missing = [job for job in jobs if job.key not in there or (again and there[job.key]["commit"] != plan.code)]
+    missing: list[Job] = []
+    for job in jobs:  # the search of a cell stands before its test over splits, which may choose another setting
+        anew = again and there.get(job.key, {}).get("commit") != plan.code
+        if job.key not in there or anew or (job.splits and missing and missing[-1].cell == job.cell):
+            missing.append(job)
     if workers == 1:
         ended = measured_in_turn(Bench(plan), missing, chosen, observer)
     else:

@@ -15,14 +15,14 @@ PACKAGE = Path(__file__).parents[1]
 
 
 def code_version() -> str:
-    """The git commit of the package, or where that does not say it all a checksum of its files.
+    """The git commit that changed the package last, or where that does not say it all a checksum of its files.
 
     A machine that only has a copy of the files, or a working tree with changes, is named by what the files hold.
     """
-    commit = _git("describe", "--always") if _git("ls-files", "--error-unmatch", "__init__.py") else None
-    if commit is None:
+    # of the package alone: results lie in the same repository, and to write or commit them must not rename the code
+    commit = _git("log", "-1", "--format=%h", "--", ".") if _git("ls-files", "--error-unmatch", "__init__.py") else None
+    if not commit:
         return f"source {_checksum()}"
-    # of the package alone: results lie in the same repository, and writing one must not rename the code
     return f"{commit}-dirty source {_checksum()}" if _git("status", "--porcelain", "--", ".") else commit
 
 

@@ -104,7 +104,7 @@ def write_report(results: Path, page: Path) -> Report:
     sections = [
         _head(),
         _in_short(measured, counted, measured_board(preferred), printed, judged),
-        _method(lines, current, beside),
+        _method(lines, _other_splits(everything), current, beside),
         *_tables(measured, counted, printed),
         molecules,
         _splits(everything, current, measured),
@@ -178,11 +178,12 @@ def _targets(measured: Board, *, of_splits: bool = False) -> str:
     )
 
 
-def _method(lines: Sequence[Line], current: Sequence[Line], beside: Mapping[Key, Sequence[Line]]) -> str:
+def _method(
+    lines: Sequence[Line], others: Sequence[Line], current: Sequence[Line], beside: Mapping[Key, Sequence[Line]]
+) -> str:
     usual = RunProtocol()
-    elsewhere = {(key_of(line), line["split"]): line for line in current if line["split"] != SPLIT}  # the latest each
-    here = [line for line in lines if line in current]
-    used = [*here, *elsewhere.values(), *(line for found in beside.values() for line in found)]
+    here, elsewhere = ([line for line in found if line in current] for found in (lines, others))
+    used = [*here, *elsewhere, *(line for found in beside.values() for line in found)]
     early, kept, three = (sum(map(of, used)) for of in (gave_up_early, kept_one_hot, judged_by_three))
     narrow = len(lines) - len(here)
     points = [
