@@ -1,6 +1,7 @@
 """What tests of every part need."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,9 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory):
         del os.environ["XDG_CACHE_HOME"]
     else:
         os.environ["XDG_CACHE_HOME"] = before
+
+
+@pytest.fixture
+def take_interrupts():
+    """To be called in a child process before it starts: a test runner may have its children ignore Ctrl-C."""
+    return lambda: signal.signal(signal.SIGINT, signal.default_int_handler)

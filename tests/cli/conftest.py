@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -64,12 +63,6 @@ def process(tmp_path):
         return Result(done.returncode, done.stdout, done.stderr)
 
     return call
-
-
-@pytest.fixture
-def take_interrupts():
-    """To be called in a child process before it starts: a test runner may have its children ignore Ctrl-C."""
-    return lambda: signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -128,11 +128,12 @@ def test_processes_killed_between_two_cells_lose_no_line(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nobody_works_on_when_the_command_is_stopped(tmp_path, number):
+def test_nobody_works_on_when_the_command_is_stopped(tmp_path, number, take_interrupts):
     words = "paper run node --datasets disease --dims 8 --models lgcn,hgcn --epochs 1000000 --no-halving --workers 2"
     command, workers = [sys.executable, "-m", "hyperboloid", *words.split()], []
     with subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=take_interrupts,
     ) as parent:  # fmt: skip
         try:
             wait_for(lambda: len(list(tmp_path.glob("runs/paper/*/spent.json"))) == 2)  # both are at work
