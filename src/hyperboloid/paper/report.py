@@ -87,7 +87,7 @@ def write_report(results: Path, page: Path) -> Report:
         raise InputError(f"There is no folder {results} of measured numbers; give it by --results.")
     everything = read_results(results)
     lines = chosen_lines(everything, SPLIT)
-    current = current_lines(everything, lines)
+    current, on_others = current_lines(everything, lines), _other_splits(everything)
     measured, printed = measured_board(lines), printed_board()
     of_today = [line for line in lines if line in current]
     counted, beside = measured_board(of_today), lines_beside(everything, SPLIT)
@@ -104,14 +104,14 @@ def write_report(results: Path, page: Path) -> Report:
     sections = [
         _head(),
         _in_short(measured, counted, measured_board(preferred), printed, judged),
-        _method(lines, _other_splits(everything), current, beside),
+        _method(lines, on_others, current, beside),
         *_tables(measured, counted, printed),
         molecules,
-        _splits(everything, current, measured),
+        _splits(on_others, current, measured),
         _claims(findings, counted, printed),
         depth_section(of_today, others),
         published_mean_section(of_today, beside),
-        short_falls(preferred, _elsewhere(everything, current), read_tried(results)),
+        short_falls(preferred, _elsewhere(on_others, current), read_tried(results)),
         *(section.text for section in drawn),
         _operations(),
         _provenance(lines),
@@ -261,11 +261,11 @@ def _tables(measured: Board, counted: Board, printed: Board) -> list[str]:
     return out
 
 
-def _splits(everything: Sequence[Line], current: Sequence[Line], measured: Board) -> str:
+def _splits(others: Sequence[Line], current: Sequence[Line], measured: Board) -> str:
     """Cells that were measured on other splits too."""
-    found, rows = _other_splits(everything), []
+    rows = []
     by_key = {cell_key(cell): cell for cell in all_cells()}
-    for line in found:
+    for line in others:
         there = measured.scores.get(key_of(line))
         score = measured_board([line]).scores[key_of(line)]
         cell = by_key[key_of(line)]
@@ -282,8 +282,8 @@ def _splits(everything: Sequence[Line], current: Sequence[Line], measured: Board
         f"Settings are those chosen on split {SPLIT}, but for the authors' masks, which have a search of their own; "
         f"{NARROW} where that choice or the protocol has changed since."
     )
-    for split in dict.fromkeys(line["split"] for line in found if line["split"] != MASKS):
-        board = measured_board(line for line in found if line["split"] == split and line in current)
+    for split in dict.fromkeys(line["split"] for line in others if line["split"] != MASKS):
+        board = measured_board(line for line in others if line["split"] == split and line in current)
         text += f" LGCN over splits {split}: {_targets(board, of_splits=True)}"
     return f"## Where the split decides\n\n{text}\n\n{table(header, rows)}"
 
@@ -313,11 +313,11 @@ def _other_splits(everything: Sequence[Line]) -> list[Line]:
     return sorted(found, key=lambda line: place[key_of(line)])
 
 
-def _elsewhere(everything: Sequence[Line], current: Sequence[Line]) -> dict[Key, str]:
+def _elsewhere(others: Sequence[Line], current: Sequence[Line]) -> dict[Key, str]:
     """Scores over several splits, by cell."""
     return {
         key_of(line): percent(line["test_mean"], line["test_std"])
-        for line in _other_splits(everything)
+        for line in others
         if line["split"] != MASKS and line in current
     }
 
