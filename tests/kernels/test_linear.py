@@ -85,11 +85,15 @@ def test_weights_are_read_four_at_a_time():
     """Also those among all parameters of a model, or of a single one."""
     flat = normal(2, 333)
     for weight in (flat[:, 5:325].view(2, 20, 16), flat[:1, 5:325].view(1, 20, 16)):
-        copy = gpu_linear._aligned(weight)
+        copy = gpu_linear._readable(weight, 16)
         assert copy.data_ptr() % 64 == 0
         assert copy.stride() == (320, 16, 1)
         assert torch.equal(copy, weight)
-        assert gpu_linear._aligned(copy) is copy
+        assert gpu_linear._readable(copy, 16) is copy
+    wide = gpu_linear._readable(flat[:, :330].view(2, 10, 33), 48)
+    assert wide.stride() == (480, 48, 1)
+    assert torch.equal(wide[..., :33].flatten(1), flat[:, :330])
+    assert not wide[..., 33:].any()
 
 
 @pytest.mark.parametrize(("nodes", "width", "columns"), [(0, 5, 3), (4, 0, 3), (4, 5, 0)])

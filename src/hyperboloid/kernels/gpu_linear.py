@@ -24,38 +24,90 @@ from .gpu_random import ALIGNED, Models, drawn, kept
 BUSY, WORTHWHILE, LONG = 1024, 256, 4096
 
 
+@triton.jit
+def _halves(x):
+    """x as the sum of two numbers of 11 bits, up to the last bit of a float32."""
+    upper = ((x.to(tl.int32, bitcast=True) + 0x1000) & -0x2000).to(tl.float32, bitcast=True)
+    return upper, x - upper
+
+
+@triton.jit
+def _plus_product(total, a, b):
+    """total + a b, without the product of both lower halves.
+
+    Triton's own ``tf32x3`` keeps infinities apart from what is no number, which takes more time than the product.
+    """
+    upper_a, lower_a = _halves(a)
+    upper_b, lower_b = _halves(b)
+    total = tl.dot(lower_a, upper_b, total, input_precision="tf32")
+    total = tl.dot(upper_a, lower_b, total, input_precision="tf32")
+    return tl.dot(upper_a, upper_b, total, input_precision="tf32")
+
+
+@triton.jit
+def _row_total(
+    x_ptr, weight_ptr, n, c, nodes, room, columns, begin, least,
+    DROP: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_K: tl.constexpr,
+):  # fmt: skip
+    """A tile of X Wᵀ."""
+    total = tl.zeros([BLOCK_N, BLOCK_C], tl.float32)
+    for start in range(0, room, BLOCK_K):
+        k = start + tl.arange(0, BLOCK_K)
+        x = tl.load(x_ptr + k[None, :], (n[:, None] < nodes) & (k[None, :] < room), 0.0)
+        if DROP:
+            x = tl.where(kept(k[None, :], begin[:, None], least), x, 0.0)
+        weight = tl.load(weight_ptr + k[:, None], (c[None, :] < columns) & (k[:, None] < room), 0.0)
+        total = _plus_product(total, x, weight)
+    return total
+
+
 @triton.jit(do_not_specialize=["nodes", "models", "number", "key_step", "p_step"])
 def row_products(
-    x_ptr, weight_ptr, out_ptr, key_ptr, p_ptr, nodes, width, columns, x_model, x_row, weight_model, weight_row, models,
-    number, key_step, p_step,
+    x_ptr, weight_ptr, out_ptr, key_ptr, p_ptr, nodes, width, room, columns, x_model, x_row, weight_model, weight_row,
+    models, number, key_step, p_step,
     DROP: tl.constexpr, FOLD: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_K: tl.constexpr,
 ):  # fmt: skip
-    """X Wᵀ ``(M, nodes, columns)``, with dropout on X if ``DROP``."""
+    """X Wᵀ ``(M, nodes, columns)``, with dropout on X if ``DROP``; beyond their width both are 0 up to ``room``."""
     m, n = (tl.program_id(0) % models).to(tl.int64), tl.program_id(0) // models * BLOCK_N + tl.arange(0, BLOCK_N)
     c = tl.program_id(1) * BLOCK_C + tl.arange(0, BLOCK_C)
     x_ptr += m * x_model + n[:, None].to(tl.int64) * x_row
     weight_ptr += m * weight_model + c[None, :].to(tl.int64) * weight_row
-    total = tl.zeros([BLOCK_N, BLOCK_C], tl.float32)
+    sizes = nodes, room, columns
     if DROP:
         begin, least, p = drawn(m, key_ptr, p_ptr, number, key_step, p_step, FOLD)
         begin += (n.to(tl.int64) * width).to(tl.uint32)
-    for start in range(0, width, BLOCK_K):
-        k = start + tl.arange(0, BLOCK_K)
-        x = tl.load(x_ptr + k[None, :], (n[:, None] < nodes) & (k[None, :] < width), 0.0)
-        if DROP:
-            x *= kept(k[None, :], begin[:, None], least).to(tl.float32)
-        weight = tl.load(weight_ptr + k[:, None], (c[None, :] < columns) & (k[:, None] < width), 0.0)
-        total = tl.dot(x, weight, total, input_precision="tf32x3")
-    if DROP:
-        total *= (1 / (1 - p)).to(tl.float32)
+        if least > 0:
+            total = _row_total(x_ptr, weight_ptr, n, c, *sizes, begin, least, True, BLOCK_N, BLOCK_C, BLOCK_K)
+            total *= (1 / (1 - p)).to(tl.float32)
+        else:  # a model that drops nothing need not draw its mask, which takes longer than the product
+            total = _row_total(x_ptr, weight_ptr, n, c, *sizes, begin, least, False, BLOCK_N, BLOCK_C, BLOCK_K)
+    else:
+        total = _row_total(x_ptr, weight_ptr, n, c, *sizes, n, n, False, BLOCK_N, BLOCK_C, BLOCK_K)
     out_ptr += (m * nodes + n[:, None]) * columns + c[None, :]
     tl.store(out_ptr, total, (n[:, None] < nodes) & (c[None, :] < columns))
 
 
+@triton.jit
+def _tall_total(
+    a_ptr, x_ptr, c, k, first, last, columns, width, room, a_row, x_row, begin, least,
+    DROP: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_W: tl.constexpr, BLOCK_N: tl.constexpr,
+):  # fmt: skip
+    """A tile of Xᵀ A over some nodes: the other way round, for columns are few."""
+    total = tl.zeros([BLOCK_W, BLOCK_C], tl.float32)
+    for start in range(first, last, BLOCK_N):
+        n = (start + tl.arange(0, BLOCK_N)).to(tl.int64)
+        a = tl.load(a_ptr + n[:, None] * a_row + c[None, :], (n[:, None] < last) & (c[None, :] < columns), 0.0)
+        x = tl.load(x_ptr + n[None, :] * x_row + k[:, None], (n[None, :] < last) & (k[:, None] < room), 0.0)
+        if DROP:
+            x = tl.where(kept(k[:, None], (begin + (n * width).to(tl.uint32))[None, :], least), x, 0.0)
+        total = _plus_product(total, x, a)
+    return total
+
+
 @triton.jit(do_not_specialize=["nodes", "part", "parts", "models", "number", "key_step", "p_step"])
 def tall_products(
-    a_ptr, x_ptr, out_ptr, key_ptr, p_ptr, nodes, part, parts, columns, width, a_model, a_row, x_model, x_row, models,
-    number, key_step, p_step,
+    a_ptr, x_ptr, out_ptr, key_ptr, p_ptr, nodes, part, parts, columns, width, room, a_model, a_row, x_model, x_row,
+    models, number, key_step, p_step,
     DROP: tl.constexpr, FOLD: tl.constexpr, BLOCK_C: tl.constexpr, BLOCK_W: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """Aᵀ X ``(M, parts, columns, width)``, over ``part`` nodes each, with dropout on X if ``DROP``."""
@@ -65,19 +117,16 @@ def tall_products(
     k = tl.program_id(1) % tiles * BLOCK_W + tl.arange(0, BLOCK_W)
     a_ptr += m * a_model
     x_ptr += m * x_model
-    last = tl.minimum(nodes, (which + 1) * part)
+    sizes = which * part, tl.minimum(nodes, (which + 1) * part), columns, width, room, a_row, x_row
     if DROP:
         begin, least, p = drawn(m, key_ptr, p_ptr, number, key_step, p_step, FOLD)
-    total = tl.zeros([BLOCK_W, BLOCK_C], tl.float32)  # the other way round, for columns are few
-    for start in range(which * part, last, BLOCK_N):
-        n = (start + tl.arange(0, BLOCK_N)).to(tl.int64)
-        a = tl.load(a_ptr + n[:, None] * a_row + c[None, :], (n[:, None] < last) & (c[None, :] < columns), 0.0)
-        x = tl.load(x_ptr + n[None, :] * x_row + k[:, None], (n[None, :] < last) & (k[:, None] < width), 0.0)
-        if DROP:
-            x *= kept(k[:, None], (begin + (n * width).to(tl.uint32))[None, :], least).to(tl.float32)
-        total = tl.dot(x, a, total, input_precision="tf32x3")
-    if DROP:
-        total *= (1 / (1 - p)).to(tl.float32)
+        if least > 0:
+            total = _tall_total(a_ptr, x_ptr, c, k, *sizes, begin, least, True, BLOCK_C, BLOCK_W, BLOCK_N)
+            total *= (1 / (1 - p)).to(tl.float32)
+        else:
+            total = _tall_total(a_ptr, x_ptr, c, k, *sizes, begin, least, False, BLOCK_C, BLOCK_W, BLOCK_N)
+    else:
+        total = _tall_total(a_ptr, x_ptr, c, k, *sizes, 0, 0, False, BLOCK_C, BLOCK_W, BLOCK_N)
     out_ptr += ((m * parts + which) * columns + c[None, :]) * width + k[:, None]
     tl.store(out_ptr, total, (c[None, :] < columns) & (k[:, None] < width))
 
@@ -92,24 +141,23 @@ def _in_rows(t: Tensor) -> Tensor:
     return t if t.stride(2) == 1 else t.contiguous()
 
 
-def _aligned(weight: Tensor) -> Tensor:
-    """Small matrices, copied to where four numbers can be read at a time; else the product takes longer."""
-    places = weight.storage_offset(), *weight.stride()[:2]
-    if weight.size(2) % 16 == 0 and any(place % 16 for place in places):
-        return weight.clone(memory_format=torch.contiguous_format)
-    return weight
+def _readable(t: Tensor, room: int) -> Tensor:
+    """Rows, copied to where four numbers can be read at a time, with zeros up to so many: it takes less time so."""
+    if room > t.size(-1):
+        return torch.nn.functional.pad(t, (0, room - t.size(-1)))
+    if room % ALIGNED == 0 and any(place % ALIGNED for place in (t.storage_offset(), *t.stride()[:-1])):
+        return t.clone(memory_format=torch.contiguous_format)
+    return t
 
 
 def _dropped(x: Tensor, drop: Models | None) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[int, ...], dict[str, bool]]:
     """Features ``(M, N, k)``, and a kernel's tensors, numbers and constants; without dropout some that nobody reads.
 
-    Features that all models share have no models yet; their rows should begin where four numbers can be read at a time.
+    Features that all models share have no models yet; they get some columns of zeros.
     """
     if drop is None:
         return _in_rows(x), (x, x), (x.size(0), 0, 0, 0), {"DROP": False, "FOLD": False}
-    if x.stride(0) % ALIGNED or x.stride(1) != 1:
-        room = x.new_empty(x.size(0), -(-x.size(1) // ALIGNED) * ALIGNED)
-        x = room[:, : x.size(1)].copy_(x)
+    x = _readable(x if x.stride(1) == 1 else x.contiguous(), -(-x.size(1) // ALIGNED) * ALIGNED)
     return x.expand(drop.count, *x.shape), drop.tensors, drop.numbers, {"DROP": True, "FOLD": drop.fold}
 
 
@@ -121,17 +169,18 @@ def row_product(x: Tensor, weight: Tensor, drop: Models | None = None) -> Tensor
     if weight.dim() == 2:
         x = x if drop is not None else x.unsqueeze(0)
         return row_product(x, weight.unsqueeze(0), drop).squeeze(0)
-    weight = _aligned(_in_rows(weight))
+    columns, width = weight.shape[1:]
     x, of_masks, numbers, constants = _dropped(x, drop)
-    (models, nodes, width), columns = x.shape, weight.size(1)
+    models, nodes, room = x.shape
+    weight = _readable(_in_rows(weight), room)
     out = x.new_empty(models, nodes, columns)
     if not out.numel() or not width:
         return out.zero_()
     block = _block(columns, 64)
     rows = 128 if block == 64 else 64
     row_products[(-(-nodes // rows) * models, -(-columns // block))](
-        x, weight, out, *of_masks, nodes, width, columns, *x.stride()[:2], *weight.stride()[:2], *numbers,
-        **constants, BLOCK_N=rows, BLOCK_C=block, BLOCK_K=_block(width, 32), num_warps=rows // 32,
+        x, weight, out, *of_masks, nodes, width, room, columns, *x.stride()[:2], *weight.stride()[:2], *numbers,
+        **constants, BLOCK_N=rows, BLOCK_C=block, BLOCK_K=_block(room, 32), num_warps=rows // 32,
     )  # fmt: skip
     return out
 
@@ -144,9 +193,8 @@ def tall_product(a: Tensor, x: Tensor, drop: Models | None = None) -> Tensor:
     if a.dim() == 2:
         x = x if drop is not None else x.unsqueeze(0)
         return tall_product(a.unsqueeze(0), x, drop).squeeze(0)
-    a = _in_rows(a)
+    a, (models, nodes, columns), width = _in_rows(a), a.shape, x.size(-1)
     x, of_masks, numbers, constants = _dropped(x, drop)
-    (models, nodes, columns), width = a.shape, x.size(2)
     large = columns > 32 and width > 64
     block_c, block_w = _block(columns, 64 if large else 32), _block(width, 128 if large else 64)
     tiles = -(-columns // block_c) * -(-width // block_w)
@@ -154,8 +202,8 @@ def tall_product(a: Tensor, x: Tensor, drop: Models | None = None) -> Tensor:
     out = a.new_empty(models, parts, columns, width)
     if out.numel():
         tall_products[(parts * models, tiles)](
-            a, x, out, *of_masks, nodes, -(-nodes // parts), parts, columns, width, *a.stride()[:2], *x.stride()[:2],
-            *numbers, **constants, BLOCK_C=block_c, BLOCK_W=block_w, BLOCK_N=64 if block_w < 64 else 32,
+            a, x, out, *of_masks, nodes, -(-nodes // parts), parts, columns, width, x.size(2), *a.stride()[:2],
+            *x.stride()[:2], *numbers, **constants, BLOCK_C=block_c, BLOCK_W=block_w, BLOCK_N=64 if block_w < 64 else 32,
             num_warps=max(1, block_w // 32),
         )  # fmt: skip
     return out.squeeze(1) if parts == 1 else out.sum(1)

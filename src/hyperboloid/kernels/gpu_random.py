@@ -64,13 +64,13 @@ def drawn(model, key_ptr, p_ptr, number, key_step, p_step, FOLD: tl.constexpr):
     p = tl.load(p_ptr + model * p_step)
     least = (p * 16777216.0).to(tl.int32)  # of 24 bits, rounded up below: whole numbers are compared faster
     least += (least.to(p.dtype) < p * 16777216.0).to(tl.int32)
-    return start, least.to(tl.uint32), p
+    return start, tl.minimum(least, 0xFFFFFF).to(tl.uint32) << 8, p  # so that no hash need lose its lower bits
 
 
 @triton.jit
 def kept(place, start, least):
     """Which elements of a mask are True."""
-    return (hashed(start + place.to(tl.uint32)) >> 8) >= least
+    return hashed(start + place.to(tl.uint32)) >= least
 
 
 @triton.jit(do_not_specialize=["models", "number", "key_step", "p_step"])
