@@ -29,10 +29,12 @@ from .gpu_math import STEP, TINY, asinh, block_of_rows, clip, excess, hold, sinh
 #: Numbers of a node: n = ‖u‖, 1/n (at the origin 0), sinh r, cosh r, sinh r/n, r coth r − 1 and tanh(r/2)/n; side by
 #: side, and room for one more, so that none lies across two lines of memory.
 ENDS = tl.constexpr(8)
-#: Sums of a pair: ‖u‖ − ‖v‖, ‖û − v̂‖², turn·u, turn·v and o; u·v is one more.
-SUMS = tl.constexpr(5)
-#: Numbers of a pair: R_u, S_u, R_v, S_v.
-NUMBERS = tl.constexpr(4)
+#: Sums of a pair: ‖u‖ − ‖v‖ and ‖û − v̂‖².
+SUMS = tl.constexpr(2)
+#: Numbers of a pair: o, R_u, S_u, R_v, S_v.
+NUMBERS = tl.constexpr(5)
+#: Where less than this part is left of ‖u − v‖² without (‖u‖ − ‖v‖)², the rest is taken as ‖turn‖² again.
+RADIAL = tl.constexpr(1e-6)
 #: Pairs that one program takes where there are no coordinates, one to a thread: with two, the numbers of both need so
 #: many registers that few programs run at once (`tangent_slopes` took 39 instead of 30 µs on Amazon).
 TAKEN = 128
@@ -41,7 +43,9 @@ LARGEST_SQUARE = tl.constexpr(1e30)
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
-def end_numbers(u_ptr, beta_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr):
+def end_numbers(
+    u_ptr, beta_ptr, out_ptr, rows, per_beta, d: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr
+):
     """Numbers of nodes ``(R, ENDS)``."""
     row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
     out_ptr += row.to(tl.int64) * ENDS
@@ -70,41 +74,60 @@ def these(pairs_ptr, count, pairs_step, side_step, BLOCK_P: tl.constexpr):
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
 def pair_sums(
     x_ptr, x_ends_ptr, y_ptr, y_ends_ptr, pairs_ptr, sums_ptr, rows, cols, count, pairs_step, side_step,
-    ALL: tl.constexpr, D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
-    """Sums over coordinates of pairs of x ``(M, rows, D)`` and y ``(M, cols, D)``: ``(M, SUMS, P)``, or ALL of them."""
+    """Sums over coordinates of pairs of x ``(M, rows, D)`` and y ``(M, cols, D)``: ``(M, SUMS, P)``.
+
+    ‖û − v̂‖² = (‖u − v‖² − (‖u‖ − ‖v‖)²)/‖u‖‖v‖ takes less than ‖turn‖² does, and doubles have digits to spare; only
+    where u and v lie on almost the same ray too few of them are left.
+    """
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     x_ptr += m * rows * D
     y_ptr += m * cols * D
     step: tl.constexpr = min(BLOCK_D, STEP)
-    c = tl.arange(0, step)
-    u, v = vectors(x_ptr, i, there, c, D), vectors(y_ptr, j, there, c, D)
-    us, vs, squares = (u,), (v,), (u - v) * (u + v)
-    for at in tl.static_range(step, BLOCK_D, step):
+    c, none = tl.arange(0, step), tl.zeros([BLOCK_P, step], tl.float64)
+    squares, apart = none, none
+    for at in tl.static_range(0, BLOCK_D, step):
         u, v = vectors(x_ptr, i, there, at + c, D), vectors(y_ptr, j, there, at + c, D)
-        us, vs, squares = us + (u,), vs + (v,), squares + (u - v) * (u + v)  # noqa: RUF005 (Triton has no stars)
+        squares, apart = squares + (u - v) * (u + v), apart + (u - v) * (u - v)
     x_ends_ptr += (m * rows + i) * ENDS
     y_ends_ptr += (m * cols + j) * ENDS
     n_u, inverse_u = tl.load(x_ends_ptr, there, 0.0), tl.load(x_ends_ptr + 1, there, 0.0)
     n_v, inverse_v = tl.load(y_ends_ptr, there, 0.0), tl.load(y_ends_ptr + 1, there, 0.0)
-    d_n = tl.sum(squares, 1) / tl.maximum(n_u + n_v, TINY)
-    shorter, longer = tl.where(n_u >= n_v, inverse_v, inverse_u), tl.where(n_u >= n_v, inverse_u, inverse_v)
-    o = d_n * shorter
-    u, v = us[0], vs[0]
-    turn = turn_of(u, v, o[:, None])
-    turned, dots_u, dots_v, dots = turn * turn, turn * u, turn * v, u * v
-    for k in tl.static_range(1, BLOCK_D // step):
-        u, v = us[k], vs[k]
-        turn = turn_of(u, v, o[:, None])
-        turned, dots_u, dots_v, dots = turned + turn * turn, dots_u + turn * u, dots_v + turn * v, dots + u * v
-    sums_ptr += m * (SUMS + ALL) * count + p
+    d_n, whole = tl.sum(squares, 1) / tl.maximum(n_u + n_v, TINY), tl.sum(apart, 1)
+    left, inverse = whole - d_n * d_n, inverse_u * inverse_v
+    turned = tl.where(inverse > 0, left * inverse, 1.0)  # the origin has no direction, and counts as 0
+    again = there & (left < RADIAL * whole) & (inverse > 0)
+    if tl.max(again.to(tl.int32), 0) > 0:
+        o, turns = overlap(d_n, n_u, inverse_u, n_v, inverse_v)[:, None], none
+        for at in tl.static_range(0, BLOCK_D, step):
+            turn = turn_of(vectors(x_ptr, i, there, at + c, D), vectors(y_ptr, j, there, at + c, D), o)
+            turns += turn * turn
+        longer = tl.minimum(inverse_u, inverse_v)
+        turned = tl.where(again, tl.sum(turns, 1) * longer * longer, turned)
+    sums_ptr += m * SUMS * count + p
     tl.store(sums_ptr, d_n, there)
-    tl.store(sums_ptr + count, tl.sum(turned, 1) * (longer * longer), there)
-    tl.store(sums_ptr + 2 * count, tl.sum(dots_u, 1), there)
-    tl.store(sums_ptr + 3 * count, tl.sum(dots_v, 1), there)
-    tl.store(sums_ptr + 4 * count, o, there)
-    if ALL:
-        tl.store(sums_ptr + 5 * count, tl.sum(dots, 1), there)
+    tl.store(sums_ptr + count, turned, there)
+
+
+@triton.jit
+def overlap(d_n, n_u, inverse_u, n_v, inverse_v):
+    """o of pairs, see :func:`turn_of`: (‖u‖ − ‖v‖)/min(‖u‖, ‖v‖), or 0 at the origin."""
+    return d_n * tl.where(n_u >= n_v, inverse_v, inverse_u)
+
+
+@triton.jit
+def in_turn(o):
+    """Numbers of u and v in turn."""
+    return 1 + tl.where(o < 0, -o, 0.0), -1 - tl.where(o > 0, o, 0.0)
+
+
+@triton.jit
+def turn_products(n_u, inverse_u, n_v, inverse_v, turned):
+    """turn·u, turn·v and 1 − û·v̂ of pairs, from ‖û − v̂‖²; the origin has no direction, and counts as 0."""
+    bend = tl.where((inverse_u > 0) & (inverse_v > 0), turned * 0.5, 1.0)
+    longer = tl.maximum(n_u, n_v) * bend
+    return longer * n_u, -longer * n_v, bend
 
 
 @triton.jit
@@ -135,12 +158,11 @@ def pair_values(
 
 
 @triton.jit
-def _coefficients(end_ptr, there, its_s, dot, along, across, turned, root, scale):
+def _coefficients(end_ptr, inverse, there, its_s, dot, along, across, turned, root, scale):
     """R and S of one end of pairs, and r coth r − 1.
 
     ``dot`` is its product with turn, ``along`` a cosh((r_u − r_v)/2), ``across`` √β/max(‖u‖, ‖v‖).
     """
-    inverse = tl.load(end_ptr + 1, there, 0.0)
     sideways = 2 * scale * (root * tl.load(end_ptr + 4, there, 0.0)) * its_s * across
     lift = root * tl.load(end_ptr + 3, there, 0.0) * its_s * turned * 0.5
     radial = 2 * scale * (along + lift) * inverse
@@ -172,35 +194,37 @@ def pair_slopes(
         slope = tl.where(t > 1e-5, arc / (tl.maximum(t, 1e-5) * tl.sqrt(1 + t * t)), 1.0)
         bent = 4 * scale * (arc * arc - t * t * slope)
         scale *= slope
-    longer = tl.load(mine, there, 0.0) >= tl.load(its, there, 0.0)
-    across = root * tl.where(longer, tl.load(mine + 1, there, 0.0), tl.load(its + 1, there, 0.0))
+    n_u, inverse_u = tl.load(mine, there, 0.0), tl.load(mine + 1, there, 0.0)
+    n_v, inverse_v = tl.load(its, there, 0.0), tl.load(its + 1, there, 0.0)
+    across = root * tl.where(n_u >= n_v, inverse_u, inverse_v)
     cosh = tl.sqrt(1 + half * half)
     along = a * cosh
-    dot_u = tl.load(sums_ptr + 2 * count + p, there, 0.0)
-    dot_v = tl.load(sums_ptr + 3 * count + p, there, 0.0)
-    of_u, across_u, bent_u = _coefficients(mine, there, s_v, dot_u, along, across, turned, root, scale)
-    of_v, across_v, bent_v = _coefficients(its, there, s_u, -dot_v, -along, across, turned, root, scale)
+    dot_u, dot_v, _bend = turn_products(n_u, inverse_u, n_v, inverse_v, turned)
+    of_u, across_u, bent_u = _coefficients(mine, inverse_u, there, s_v, dot_u, along, across, turned, root, scale)
+    of_v, across_v, bent_v = _coefficients(its, inverse_v, there, s_u, -dot_v, -along, across, turned, root, scale)
     of_beta = a * a * excess(tl.abs(angle), cosh / tl.maximum(tl.abs(half), TINY)) + tt * (bent_u + bent_v) * 0.5
     share = tl.where(there, bent - scale * of_beta * (1 / (root * root)), 0.0)
     numbers_ptr += m * NUMBERS * count + p
-    tl.store(numbers_ptr, of_u, there)  # of tiny vectors it is larger than a float32, its product with them is not
-    tl.store(numbers_ptr + count, hold(across_u), there)
-    tl.store(numbers_ptr + 2 * count, of_v, there)
-    tl.store(numbers_ptr + 3 * count, hold(-across_v), there)
+    tl.store(numbers_ptr, overlap(tl.load(sums_ptr + p, there, 0.0), n_u, inverse_u, n_v, inverse_v), there)
+    tl.store(numbers_ptr + count, of_u, there)  # of tiny vectors larger than a float32, its product with them is not
+    tl.store(numbers_ptr + 2 * count, hold(across_u), there)
+    tl.store(numbers_ptr + 3 * count, of_v, there)
+    tl.store(numbers_ptr + 4 * count, hold(-across_v), there)
     tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
 
 
 @triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
 def pair_pull(
-    z_ptr, pairs_ptr, sums_ptr, numbers_ptr, grad_ptr, nodes, count, pairs_step, side_step,
+    z_ptr, pairs_ptr, numbers_ptr, grad_ptr, nodes, count, pairs_step, side_step,
     D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add the gradients of pairs to those of their nodes ``(M, N, D)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     z_ptr += m * nodes * D
     grad_ptr += m * nodes * D
-    o = tl.load(sums_ptr + (m * SUMS + 4) * count + p, there, 0.0)[:, None]
     numbers_ptr += m * NUMBERS * count + p
+    o = tl.load(numbers_ptr, there, 0.0)[:, None]
+    numbers_ptr += count
     of_u, across_u = tl.load(numbers_ptr, there, 0.0)[:, None], tl.load(numbers_ptr + count, there, 0.0)[:, None]
     numbers_ptr += 2 * count
     of_v, across_v = tl.load(numbers_ptr, there, 0.0)[:, None], tl.load(numbers_ptr + count, there, 0.0)[:, None]
@@ -285,11 +309,11 @@ class PairCall:
         _over_rows(end_numbers, x, beta, x, beta, out, num_warps=1)
         return out
 
-    def sums(self, x: Tensor, x_ends: Tensor, y: Tensor, y_ends: Tensor, *, products: bool) -> Tensor:
-        """See :func:`pair_sums`; with ``products`` u·v too."""
-        out = self.numbers(SUMS.value + products)
+    def sums(self, x: Tensor, x_ends: Tensor, y: Tensor, y_ends: Tensor) -> Tensor:
+        """See :func:`pair_sums`."""
+        out = self.numbers(SUMS.value)
         given = (x, x_ends, y, y_ends, self.pairs, out, x.size(1), y.size(1))
-        self._by_coordinates(pair_sums, *given, tile=_tile(self.d, 32, 512), ALL=products)
+        self._by_coordinates(pair_sums, *given, tile=_tile(self.d, 32, 512))
         return out
 
     def programs(self, tile: int) -> tuple[int, int]:
@@ -330,7 +354,7 @@ def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple
     """Squares ``(M, P)``, and what the gradient needs; see :mod:`hyperboloid.kernels.pairs`."""
     call, z, beta = PairCall(pairs, z.size(2)), z.contiguous(), beta.contiguous()
     ends, out = call.ends(z, beta), z.new_empty(call.models, call.count)
-    sums = call.sums(z, ends, z, ends, products=False)
+    sums = call.sums(z, ends, z, ends)
     call.by_pairs(pair_values, sums, ends, call.pairs, beta, out, z.size(1), LORENTZ=lorentz)
     return out, sums, ends
 
@@ -343,7 +367,7 @@ def pair_gradients(
     numbers, shares, out = call.numbers(NUMBERS.value), call.shares(), torch.zeros_like(z)
     given = (sums, ends, call.pairs, beta, grad.contiguous(), numbers, shares, z.size(1))
     call.by_pairs(pair_slopes, *given, LORENTZ=lorentz)
-    call.add_up(pair_pull, z, call.pairs, sums, numbers, out, z.size(1))
+    call.add_up(pair_pull, z, call.pairs, numbers, out, z.size(1))
     return out, _held(shares.sum(1), beta)
 
 

@@ -18,33 +18,31 @@ from .gpu import _held, _over_rows, by_pieces
 from .gpu_aggregate import vectors
 from .gpu_gyro import logarithm, pulls
 from .gpu_math import block_of_rows, hold, some_pieces, turn_of
-from .gpu_pairs import ENDS, PairCall, entry_call, entry_products, these
-from .gpu_pairs import SUMS as _SUMS
+from .gpu_pairs import ENDS, SUMS, PairCall, entry_call, entry_products, in_turn, overlap, these, turn_products
 
-#: Numbers of an entry: of g, u, turn in what row i gets ``(M, 3, E)``; o and those of g, v, u, turn in what column j
-#: gets ``(M, E, 5)``, side by side, because a column's entries lie far from each other.
-BY_ROW, BY_COLUMN = tl.constexpr(3), tl.constexpr(5)
-#: Sums of an entry, all that there are.
-SUMS = tl.constexpr(_SUMS.value + 1)
+#: Numbers of an entry: of g, u, v in what row i gets ``(M, 3, E)``, and in what column j gets ``(M, E, 4)``, side by
+#: side, because a column's entries lie far from each other, and with room for one more, so that they are read at once.
+BY_ROW, BY_COLUMN = tl.constexpr(3), tl.constexpr(4)
 #: Room for the coordinates that a program adds up at a time; measured (they are doubles).
 ROOM = 128
 
 
 @triton.jit
 def _of_entries(sums_ptr, mine, its, beta_ptr, m, p, there, count):
-    """What is known of entries: ‖u‖, ‖v‖, ‖û − v̂‖², turn·u, turn·v and √β, then what :func:`logarithm` says."""
+    """What is known of entries: ‖u‖, ‖v‖, ‖û − v̂‖², turn·u, turn·v, 1 − û·v̂, o and √β, then :func:`logarithm`'s."""
     n_u, inverse_u = tl.load(mine, there, 0.0), tl.load(mine + 1, there, 0.0)
     s_u, cosh_u = tl.load(mine + 2, there, 0.0), tl.load(mine + 3, there, 0.0)
     n_v, inverse_v = tl.load(its, there, 0.0), tl.load(its + 1, there, 0.0)
     s_v, cosh_v = tl.load(its + 2, there, 0.0), tl.load(its + 3, there, 0.0)
     sums_ptr += m * SUMS * count + p
     d_n, turned = tl.load(sums_ptr, there, 0.0), tl.load(sums_ptr + count, there, 0.0)
-    dot_u, dot_v = tl.load(sums_ptr + 2 * count, there, 0.0), tl.load(sums_ptr + 3 * count, there, 0.0)
+    dot_u, dot_v, bend = turn_products(n_u, inverse_u, n_v, inverse_v, turned)
     root = tl.sqrt(tl.load(beta_ptr + m).to(tl.float64))
     theta, shrink, coth, a, c, its_a, its_c = logarithm(
         n_u, inverse_u, s_u, cosh_u, n_v, inverse_v, s_v, cosh_v, d_n, turned, dot_u, dot_v, root
     )
-    return n_u, n_v, turned, dot_u, dot_v, root, theta, shrink, coth, a, c, its_a, its_c
+    o = overlap(d_n, n_u, inverse_u, n_v, inverse_v)
+    return n_u, n_v, turned, dot_u, dot_v, bend, o, root, theta, shrink, coth, a, c, its_a, its_c
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
@@ -52,40 +50,39 @@ def tangent_numbers(
     sums_ptr, x_ends_ptr, y_ends_ptr, pairs_ptr, beta_ptr, weight_ptr, numbers_ptr, weight_step, rows, cols, count,
     pairs_step, side_step, BLOCK_P: tl.constexpr,
 ):  # fmt: skip
-    """w √β α and w √β γ of entries ``(M, 2, E)``."""
+    """What u and v are multiplied by in w √β (α u + γ turn) of entries ``(M, 2, E)``."""
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     mine, its = x_ends_ptr + (m * rows + i) * ENDS, y_ends_ptr + (m * cols + j) * ENDS
-    _u, _v, _turned, _du, _dv, root, _theta, _shrink, _coth, a, c, _a, _c = _of_entries(
+    _u, _v, _turned, _du, _dv, _bend, o, root, _theta, _shrink, _coth, a, c, _a, _c = _of_entries(
         sums_ptr, mine, its, beta_ptr, m, p, there, count
     )
+    turn_u, turn_v = in_turn(o)
     w = root * tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
-    tl.store(numbers_ptr + m * 2 * count + p, w * a, there)
-    tl.store(numbers_ptr + (m * 2 + 1) * count + p, w * c, there)
+    tl.store(numbers_ptr + m * 2 * count + p, w * (a + c * turn_u), there)
+    tl.store(numbers_ptr + (m * 2 + 1) * count + p, w * c * turn_v, there)
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pieces"])
 def tangent_add(
-    x_ptr, y_ptr, sums_ptr, numbers_ptr, out_ptr, rows, cols, count, piece_ptr, other_ptr, pieces,
+    x_ptr, y_ptr, numbers_ptr, out_ptr, rows, cols, count, piece_ptr, other_ptr, pieces,
     D: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add the logarithms of pieces of rows to ``(M, rows, D)``."""
     m, _piece, i, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
     e, c = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_D)
     u = vectors(x_ptr + m * rows * D, i, own, c, D)
-    sums_ptr += (m * SUMS + 4) * count
     numbers_ptr += m * 2 * count
-    radial = tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
-    turned = tl.zeros([BLOCK_R, BLOCK_E, BLOCK_D], tl.float64)
+    of_u = tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
+    total = tl.zeros([BLOCK_R, BLOCK_E, BLOCK_D], tl.float64)
     for at in range(0, longest, BLOCK_E):
         p = (start + at + e).to(tl.int64)
         there = p < stop
         v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
-        radial += tl.load(numbers_ptr + p, there, 0.0)
-        turn = turn_of(u[:, None, :], v, tl.load(sums_ptr + p, there, 0.0)[:, :, None])
-        turned += tl.load(numbers_ptr + count + p, there, 0.0)[:, :, None] * turn
-    total = tl.sum(radial, 1)[:, None] * u + tl.sum(turned, 1)
+        of_u += tl.load(numbers_ptr + p, there, 0.0)
+        total += tl.load(numbers_ptr + count + p, there, 0.0)[:, :, None] * v
+    added = tl.sum(of_u, 1)[:, None] * u + tl.sum(total, 1)
     out_ptr += (m * rows + i)[:, None] * D + c
-    tl.atomic_add(out_ptr, total, own[:, None] & (c < D), sem="relaxed")  # a long row has several pieces
+    tl.atomic_add(out_ptr, added, own[:, None] & (c < D), sem="relaxed")  # a long row has several pieces
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step", "weight_step"])
@@ -100,11 +97,10 @@ def tangent_slopes(
     """
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     mine, its = x_ends_ptr + (m * rows + i) * ENDS, y_ends_ptr + (m * cols + j) * ENDS
-    n_u, n_v, turned, dot_u, dot_v, root, theta, shrink, coth, a, c, its_a, its_c = _of_entries(
+    n_u, n_v, turned, dot_u, dot_v, bend, o, root, theta, shrink, coth, a, c, its_a, its_c = _of_entries(
         sums_ptr, mine, its, beta_ptr, m, p, there, count
     )
-    sums_ptr += m * SUMS * count + p
-    o, uv = tl.load(sums_ptr + 4 * count, there, 0.0), tl.load(sums_ptr + 5 * count, there, 0.0)
+    uv = n_u * n_v * (1 - bend)
     gu, gv = tl.load(own_ptr + m * rows + i, there, 0.0), tl.load(product_ptr + m * count + p, there, 0.0)
     of_g, of_t, its_g, its_b, its_t, g_t, pulled_u, pulled_v = pulls(
         n_u, tl.load(mine + 6, there, 0.0), n_v, turned, dot_u, dot_v, uv, gu, gv, turn_of(gu, gv, o), theta, shrink,
@@ -112,16 +108,16 @@ def tangent_slopes(
     )  # fmt: skip
     w = tl.load(weight_ptr + m * weight_step + p, there, 0.0).to(tl.float64)
     tl.store(grad_weight_ptr + m * count + p, hold(root * g_t), there)
+    turn_u, turn_v = in_turn(o)
     by_row_ptr += m * BY_ROW * count + p
     tl.store(by_row_ptr, w * of_g, there)
-    tl.store(by_row_ptr + count, w * of_t * a, there)
-    tl.store(by_row_ptr + 2 * count, w * of_t * c, there)
+    tl.store(by_row_ptr + count, w * of_t * (a + c * turn_u), there)
+    tl.store(by_row_ptr + 2 * count, w * of_t * c * turn_v, there)
     by_column_ptr += (m * count + p) * BY_COLUMN
-    tl.store(by_column_ptr, o, there)
-    tl.store(by_column_ptr + 1, w * its_g, there)
-    tl.store(by_column_ptr + 2, w * its_b * its_a, there)
-    tl.store(by_column_ptr + 3, w * its_t * a, there)
-    tl.store(by_column_ptr + 4, w * (its_t * c - its_b * its_c), there)
+    its_turn = its_t * c - its_b * its_c
+    tl.store(by_column_ptr, w * its_g, there)
+    tl.store(by_column_ptr + 1, w * (its_t * a + its_turn * turn_u), there)
+    tl.store(by_column_ptr + 2, w * (its_b * its_a + its_turn * turn_v), there)
     # T/√β depends on u/√β and v/√β alone
     share = tl.where(there, w * (root * g_t - pulled_u - pulled_v), 0.0) * (0.5 / (root * root))
     tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
@@ -129,27 +125,25 @@ def tangent_slopes(
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pieces"])
 def pull_rows(
-    x_ptr, y_ptr, g_ptr, sums_ptr, numbers_ptr, out_ptr, rows, cols, count, piece_ptr, other_ptr, pieces,
+    x_ptr, y_ptr, g_ptr, numbers_ptr, out_ptr, rows, cols, count, piece_ptr, other_ptr, pieces,
     D: tl.constexpr, BLOCK_R: tl.constexpr, BLOCK_E: tl.constexpr, BLOCK_D: tl.constexpr,
 ):  # fmt: skip
     """Add the gradients of pieces of rows, in the frames at their points, to ``(M, rows, D)``."""
     m, _piece, i, own, start, stop, longest = some_pieces(piece_ptr, pieces, BLOCK_R)
     e, c = tl.arange(0, BLOCK_E)[None, :], tl.arange(0, BLOCK_D)
     u, g = vectors(x_ptr + m * rows * D, i, own, c, D), vectors(g_ptr + m * rows * D, i, own, c, D)
-    sums_ptr += (m * SUMS + 4) * count
     numbers_ptr += m * BY_ROW * count
     of_g, of_u = tl.zeros([BLOCK_R, BLOCK_E], tl.float64), tl.zeros([BLOCK_R, BLOCK_E], tl.float64)
-    turned = tl.zeros([BLOCK_R, BLOCK_E, BLOCK_D], tl.float64)
+    total = tl.zeros([BLOCK_R, BLOCK_E, BLOCK_D], tl.float64)
     for at in range(0, longest, BLOCK_E):
         p = (start + at + e).to(tl.int64)
         there = p < stop
         v = vectors(y_ptr + m * cols * D, tl.load(other_ptr + p, there, 0).to(tl.int64), there, c, D)
         of_g += tl.load(numbers_ptr + p, there, 0.0)
         of_u += tl.load(numbers_ptr + count + p, there, 0.0)
-        turn = turn_of(u[:, None, :], v, tl.load(sums_ptr + p, there, 0.0)[:, :, None])
-        turned += tl.load(numbers_ptr + 2 * count + p, there, 0.0)[:, :, None] * turn
-    total = tl.sum(of_g, 1)[:, None] * g + tl.sum(of_u, 1)[:, None] * u + tl.sum(turned, 1)
-    tl.atomic_add(out_ptr + (m * rows + i)[:, None] * D + c, total, own[:, None] & (c < D), sem="relaxed")
+        total += tl.load(numbers_ptr + 2 * count + p, there, 0.0)[:, :, None] * v
+    pulled = tl.sum(of_g, 1)[:, None] * g + tl.sum(of_u, 1)[:, None] * u + tl.sum(total, 1)
+    tl.atomic_add(out_ptr + (m * rows + i)[:, None] * D + c, pulled, own[:, None] & (c < D), sem="relaxed")
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pieces"])
@@ -169,19 +163,18 @@ def pull_columns(
         i = tl.load(other_ptr + place, there, 0).to(tl.int64)
         u, g = vectors(x_ptr + m * rows * D, i, there, c, D), vectors(g_ptr + m * rows * D, i, there, c, D)
         p = (m * count + tl.load(entry_ptr + place, there, 0)) * BY_COLUMN
-        turn = turn_of(u, v[:, None, :], tl.load(numbers_ptr + p, there, 0.0)[:, :, None])
+        total += tl.load(numbers_ptr + p, there, 0.0)[:, :, None] * g
+        total += tl.load(numbers_ptr + p + 1, there, 0.0)[:, :, None] * u
         of_v += tl.load(numbers_ptr + p + 2, there, 0.0)
-        total += tl.load(numbers_ptr + p + 1, there, 0.0)[:, :, None] * g
-        total += tl.load(numbers_ptr + p + 3, there, 0.0)[:, :, None] * u
-        total += tl.load(numbers_ptr + p + 4, there, 0.0)[:, :, None] * turn
     pulled = tl.sum(of_v, 1)[:, None] * v + tl.sum(total, 1)
     tl.atomic_add(out_ptr + (m * cols + j)[:, None] * D + c, pulled, own[:, None] & (c < D), sem="relaxed")
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
 def to_coordinates(
-    v_ptr, ends_ptr, beta_ptr, frame_ptr, out_ptr, rows, per_beta, d, BLOCK_R: tl.constexpr, BLOCK_D: tl.constexpr
-):
+    v_ptr, ends_ptr, beta_ptr, frame_ptr, out_ptr, rows, per_beta, d: tl.constexpr, BLOCK_R: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+):  # fmt: skip
     """Gradients in the frames at points as those in their normal coordinates ``(R, d)``."""
     row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
     v = tl.load(v_ptr + place, inside, 0.0).to(tl.float64)
@@ -205,11 +198,11 @@ def tangent_sums(
     else:
         x = x.contiguous()
         x_ends = kept_ends = call.ends(x, beta)
-    sums, numbers = call.sums(x, x_ends, y, y_ends, products=True), call.numbers(2)
+    sums, numbers = call.sums(x, x_ends, y, y_ends), call.numbers(2)
     out, sizes = torch.zeros_like(x, dtype=torch.float64), (x.size(1), y.size(1))
     known = (sums, x_ends, y_ends, call.pairs, beta, weight)
     call.by_pairs(tangent_numbers, *known, numbers, weight.stride(0), *sizes)
-    by_pieces(tangent_add, adj.index.rows, x.shape, x, y, sums, numbers, out, *sizes, call.count, room=ROOM)
+    by_pieces(tangent_add, adj.index.rows, x.shape, x, y, numbers, out, *sizes, call.count, room=ROOM)
     return _held(out, x), sums, kept_ends, y_ends
 
 
@@ -241,7 +234,7 @@ def tangent_gradients(
     call.by_pairs(tangent_slopes, *known, *numbers, to_weight, shares, weight.stride(0), *sizes)
     (rows, columns), sizes = adj.index[:2], (*sizes, call.count)
     frames = [torch.zeros_like(t, dtype=torch.float64) for t, _ in points]
-    by_pieces(pull_rows, rows, x.shape, x, y, grad, sums, numbers[0], frames[0], *sizes, room=ROOM)
+    by_pieces(pull_rows, rows, x.shape, x, y, grad, numbers[0], frames[0], *sizes, room=ROOM)
     by_pieces(pull_columns, columns, y.shape, x, y, grad, numbers[1], adj.index.entry, frames[-1], *sizes, room=ROOM)
     gradients = [torch.empty_like(t) for t, _ in points]
     for (at, ends), frame, out in zip(points, frames, gradients, strict=True):
