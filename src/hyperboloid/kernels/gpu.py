@@ -210,8 +210,8 @@ def aggregate(
     out = u.new_empty(call.models, call.num_rows, call.d)
     space, state = call.wide(call.num_rows, call.d), call.wide(call.num_rows, 3)
     parts = call.wide(side.in_hubs, call.d), call.wide(side.in_hubs, 3)
-    # a score is never above 0, and that of the node itself is 0
-    shift = any(call.kind.values()) or (key is not None and not (index.looped and query is None))
+    # a score is never above 0, and that of the node itself is 0; without scores weights are what they are
+    shift = key is not None and (any(call.kind.values()) or query is not None or not index.looped)
     call.by_pieces(
         kernels.centroids, side, call.u, points, call.beta, score, *call.given, out, space, state, flags, *parts,
         *call.sizes, side.in_hubs, *call.steps,

@@ -58,6 +58,16 @@ def held_exp(x):
 
 
 @triton.jit
+def factors(score, top, ATTENTION: tl.constexpr):
+    """e^(score − top), which without attention is 1."""
+    if ATTENTION:
+        factor = held_exp(score - top)
+    else:
+        factor = tl.full(score.shape, 1.0, tl.float32)
+    return factor
+
+
+@triton.jit
 def rows_of(ptr, node, there, c, WIDTH: tl.constexpr):
     """Rows of a matrix with WIDTH columns ``(…, D)``, as they are."""
     inside = tl.expand_dims(there, -1) & (c < WIDTH)
@@ -190,7 +200,10 @@ def _store_centroids(
 def logarithms(
     score_ptr, weight_ptr, keep_ptr, e, there, ATTENTION: tl.constexpr, WEIGHT: tl.constexpr, KEEP: tl.constexpr
 ):
-    """Scores, weights beside them, and the logarithms of both, of the entries that take part."""
+    """Scores, weights beside them, and the logarithms of both, of the entries that take part.
+
+    Without attention the weights are taken as they are: of those that take part the logarithm is said to be 0.
+    """
     if KEEP:
         there &= tl.load(keep_ptr + e, there, 0) != 0
     score = tl.zeros(e.shape, tl.float32)
@@ -199,7 +212,9 @@ def logarithms(
     weight, logarithm = tl.where(there, 1.0, 0.0), score
     if WEIGHT:
         weight = tl.load(weight_ptr + e, there, 0.0)
-        logarithm = tl.where(weight > 0, score + tl.log(tl.where(weight > 0, weight, 1.0)), LOWEST)
+        if ATTENTION:
+            logarithm = score + tl.log(tl.where(weight > 0, weight, 1.0))
+        logarithm = tl.where(weight > 0, logarithm, LOWEST)
     return score, weight, tl.where(there, logarithm, LOWEST)
 
 
@@ -244,7 +259,7 @@ def centroids(
         there = ~(logarithm <= LOWEST)  # what is no number takes part, and shows
         j = tl.load(col_ptr + place, there, 0).to(INDEX)
         u = vectors(u_ptr, j, there, c, D)
-        w = tl.where(there, weight * held_exp(score - top[:, None]), 0.0).to(tl.float64)
+        w = tl.where(there, weight * factors(score, top[:, None], ATTENTION), 0.0).to(tl.float64)
         space += tl.sum((w * tl.load(point_ptr + 4 * j, there, 0.0))[:, :, None] * u, 1)
         totals += w * tl.load(point_ptr + 4 * j + 1, there, 0.0)
         nears += w * tl.load(point_ptr + 4 * j + 2, there, 0.0)

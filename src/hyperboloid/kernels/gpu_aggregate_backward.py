@@ -5,7 +5,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_aggregate import LOWEST, held_exp, logarithms, products, vectors
+from .gpu_aggregate import LOWEST, factors, logarithms, products, vectors
 from .gpu_math import CUT, TINY, block_of_rows, hold, log1p, some_pieces
 
 
@@ -63,7 +63,7 @@ def entry_gradients(
         ATTENTION, WEIGHT, KEEP,
     )  # fmt: skip
     top = tl.load(state_ptr + (m * rows + i) * 3 + 2, there, 0.0).to(tl.float32)
-    factor = held_exp(score - top)
+    factor = factors(score, top, ATTENTION)
     if KEEP:
         factor = tl.where(there & (tl.load(keep_ptr + m * keep_step + e, there, 0) != 0), factor, 0.0)
     if GRAD_WEIGHT:

@@ -21,7 +21,7 @@ import triton.language as tl
 
 from hyperboloid.geometry.centroid import SAME as _SAME
 
-from .gpu_aggregate import LOWEST, cancels, held_exp, logarithms, vectors
+from .gpu_aggregate import LOWEST, cancels, factors, logarithms, vectors
 from .gpu_math import CUT, TINY, clip, hold, log1p, sinh
 from .gpu_rows import chord_gradient, pair
 
@@ -95,7 +95,7 @@ def _refine_centroid(
         )
         there = logarithm > LOWEST
         j = tl.load(col_ptr + at + e, there, 0).to(INDEX)
-        w = tl.where(there, weight * held_exp(score - top), 0.0).to(tl.float64)
+        w = tl.where(there, weight * factors(score, top, ATTENTION), 0.0).to(tl.float64)
         point = point_ptr + 4 * j
         own = _direction(u_ptr, point + 3, j, there, c, D)
         turned = _squared_length((space / size)[None, :] - own)
@@ -156,7 +156,7 @@ def _refine_entries_of(
         sine = tl.load(point + 1, there, 0.0)
         to_w = sine * tl.sum(own * q[None, :], 1)
         to_w += (sine * turned * 0.5 + tl.load(point + 2, there, 0.0)) * to_gap
-        factor = held_exp(score - top)
+        factor = factors(score, top, ATTENTION)
         if KEEP:
             kept = tl.load(keep_ptr + place, there, 0) != 0
             factor = tl.where(kept, factor, 0.0)
