@@ -65,6 +65,30 @@ def test_siblings_far_out(radius, lorentz, fast):
         assert (to_z[i].double() - z_exact[i]).norm() <= 2e-6 * z_exact[i].norm()
 
 
+@pytest.mark.parametrize("lorentz", [True, False])
+@pytest.mark.parametrize("aside", [0, 1e-6, 1e-4, 1e-2])
+def test_nodes_on_almost_the_same_ray(aside, lorentz, fast):
+    """Where hardly anything of ‖u − v‖² is left without (‖u‖ − ‖v‖)²: a node, its parent, and so on."""
+    ray = torch.nn.functional.normalize(torch.tensor([1.0, -2.0, 0.5, 3.0, 1.5]), dim=0)
+    off = aside * torch.randn(8, 5, generator=torch.Generator().manual_seed(1))
+    z = torch.linspace(2, 9, 8)[:, None] * ray + off
+    (mine, exact), (to_z, z_exact), _ = both(z, PAIRS, 1.0, lorentz, fast)
+    torch.testing.assert_close(mine.double(), exact, rtol=2e-6, atol=1e-30)
+    for i in range(8):
+        assert (to_z[i].double() - z_exact[i]).norm() <= 2e-6 * z_exact[i].norm()
+
+
+@pytest.mark.parametrize("d", [3, 8, 32])
+def test_sorted_pairs(d, fast):
+    """Long runs of pairs begin at the same node; a program that has only such ones adds them up by itself."""
+    z = torch.randn(100, d, generator=torch.Generator().manual_seed(0)) / d**0.5
+    first = torch.arange(4).repeat_interleave(torch.tensor([3, 97, 40, 1]))
+    pairs = torch.stack([first, torch.arange(141) % 96 + 4])
+    (mine, exact), (to_z, z_exact), _ = both(z, pairs, 1.0, True, fast)
+    torch.testing.assert_close(mine.double(), exact, rtol=2e-6, atol=1e-30)
+    assert (to_z.double() - z_exact).norm() <= 1e-6 * z_exact.norm()
+
+
 def test_far_beyond_float32_squares_are_cut_off(fast):
     z = torch.tensor([[60.0], [-60.0], [59.0]], requires_grad=True)
     with use_backend(fast):

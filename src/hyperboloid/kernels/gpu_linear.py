@@ -153,12 +153,18 @@ def _readable(t: Tensor, room: int) -> Tensor:
 def _dropped(x: Tensor, drop: Models | None) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[int, ...], dict[str, bool]]:
     """Features ``(M, N, k)``, and a kernel's tensors, numbers and constants; without dropout some that nobody reads.
 
-    Features that all models share have no models yet; they get some columns of zeros.
+    Features that all models share have no models yet where there is dropout. It pays to give them columns of zeros.
     """
     if drop is None:
+        if x.size(0) > 1 and x.stride(0) == 0:
+            x = _shared(x[0]).expand(x.size(0), -1, -1)
         return _in_rows(x), (x, x), (x.size(0), 0, 0, 0), {"DROP": False, "FOLD": False}
-    x = _readable(x if x.stride(1) == 1 else x.contiguous(), -(-x.size(1) // ALIGNED) * ALIGNED)
-    return x.expand(drop.count, *x.shape), drop.tensors, drop.numbers, {"DROP": True, "FOLD": drop.fold}
+    return _shared(x).expand(drop.count, -1, -1), drop.tensors, drop.numbers, {"DROP": True, "FOLD": drop.fold}
+
+
+def _shared(x: Tensor) -> Tensor:
+    """Features ``(N, k)`` of all models, and some columns of zeros."""
+    return _readable(x if x.stride(1) == 1 else x.contiguous(), -(-x.size(1) // ALIGNED) * ALIGNED)
 
 
 def row_product(x: Tensor, weight: Tensor, drop: Models | None = None) -> Tensor:

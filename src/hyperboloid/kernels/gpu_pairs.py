@@ -213,6 +213,24 @@ def pair_slopes(
     tl.store(share_ptr + m * tl.num_programs(0) + tl.program_id(0), tl.sum(hold(share), 0))
 
 
+@triton.jit
+def one_end(i, there):
+    """Whether all pairs of a program begin at one node, as many do where they are sorted."""
+    i = i.to(tl.int32)
+    return tl.min(tl.where(there, i, 2147483647), 0) == tl.max(i, 0)  # what is not there has i = 0
+
+
+@triton.jit
+def add_to_ends(grad_ptr, i, j, there, alike, c, to_u, to_v, D: tl.constexpr):
+    """Add some coordinates of vectors ``(P, C)`` to both nodes of pairs; those of one node are added up before."""
+    inside = there[:, None] & (c < D)
+    tl.atomic_add(grad_ptr + j[:, None] * D + c, to_v, inside, sem="relaxed")
+    if alike:
+        tl.atomic_add(grad_ptr + tl.max(i, 0) * D + c, tl.sum(to_u, 0), c < D, sem="relaxed")
+    else:
+        tl.atomic_add(grad_ptr + i[:, None] * D + c, to_u, inside, sem="relaxed")
+
+
 @triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
 def pair_pull(
     z_ptr, pairs_ptr, numbers_ptr, grad_ptr, nodes, count, pairs_step, side_step,
@@ -228,15 +246,14 @@ def pair_pull(
     of_u, across_u = tl.load(numbers_ptr, there, 0.0)[:, None], tl.load(numbers_ptr + count, there, 0.0)[:, None]
     numbers_ptr += 2 * count
     of_v, across_v = tl.load(numbers_ptr, there, 0.0)[:, None], tl.load(numbers_ptr + count, there, 0.0)[:, None]
+    alike = one_end(i, there)
     step: tl.constexpr = min(BLOCK_D, STEP)
     for at in tl.static_range(0, BLOCK_D, step):
         c = at + tl.arange(0, step)
         u, v = vectors(z_ptr, i, there, c, D), vectors(z_ptr, j, there, c, D)
         turn = turn_of(u, v, o)
         to_u, to_v = of_u * u + across_u * turn, of_v * v + across_v * turn
-        inside = there[:, None] & (c < D)
-        tl.atomic_add(grad_ptr + i[:, None] * D + c, hold(to_u.to(tl.float32)), inside, sem="relaxed")
-        tl.atomic_add(grad_ptr + j[:, None] * D + c, hold(to_v.to(tl.float32)), inside, sem="relaxed")
+        add_to_ends(grad_ptr, i, j, there, alike, c, hold(to_u.to(tl.float32)), hold(to_v.to(tl.float32)), D)
 
 
 @triton.jit(do_not_specialize=["nodes", "count", "pairs_step", "side_step"])
@@ -266,13 +283,12 @@ def flat_pull(
     z_ptr += m * nodes * D
     grad_ptr += m * nodes * D
     scale = 2 * tl.load(scale_ptr + m * count + p, there, 0.0)[:, None]
+    alike = one_end(i, there)
     step: tl.constexpr = min(BLOCK_D, STEP)
     for at in tl.static_range(0, BLOCK_D, step):
         c = at + tl.arange(0, step)
         pull = scale * (rows_of(z_ptr, i, there, c, D) - rows_of(z_ptr, j, there, c, D))
-        inside = there[:, None] & (c < D)
-        tl.atomic_add(grad_ptr + i[:, None] * D + c, pull, inside, sem="relaxed")
-        tl.atomic_add(grad_ptr + j[:, None] * D + c, -pull, inside, sem="relaxed")
+        add_to_ends(grad_ptr, i, j, there, alike, c, pull, -pull, D)
 
 
 @triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
@@ -284,6 +300,23 @@ def entry_products(
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     product = products(g_ptr + m * rows * D, i, y_ptr + m * cols * D, j, there, D, BLOCK_D)
     tl.store(out_ptr + m * count + p, product, there)
+
+
+@triton.jit(do_not_specialize=["rows", "cols", "count", "pairs_step", "side_step"])
+def flat_products(
+    g_ptr, y_ptr, pairs_ptr, out_ptr, rows, cols, count, pairs_step, side_step,
+    D: tl.constexpr, BLOCK_P: tl.constexpr, BLOCK_D: tl.constexpr,
+):  # fmt: skip
+    """The same in single precision."""
+    m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
+    g_ptr += m * rows * D
+    y_ptr += m * cols * D
+    step: tl.constexpr = min(BLOCK_D, STEP)
+    total = tl.zeros([BLOCK_P, step], tl.float32)
+    for at in tl.static_range(0, BLOCK_D, step):
+        c = at + tl.arange(0, step)
+        total += rows_of(g_ptr, i, there, c, D) * rows_of(y_ptr, j, there, c, D)
+    tl.store(out_ptr + m * count + p, tl.sum(total, 1), there)
 
 
 class PairCall:

@@ -12,7 +12,7 @@ from torch import Tensor
 from .adjacency import Adjacency, Side
 from .gpu import by_pieces
 from .gpu_math import some_pieces
-from .gpu_pairs import PairCall, entry_products
+from .gpu_pairs import PairCall, flat_products
 
 
 @triton.jit(do_not_specialize=["sources", "targets", "weight_step", "pieces"])
@@ -65,5 +65,5 @@ def weight_gradient(grad: Tensor, u: Tensor, adj: Adjacency) -> Tensor:
     """Gradient in the weights ``(M, E)``."""
     call = PairCall(adj.ends.expand(u.size(0), 2, -1), u.size(2))
     product = u.new_empty(call.models, call.count)
-    call.take_products(entry_products, grad.contiguous(), u.contiguous(), call.pairs, product, grad.size(1), u.size(1))
+    call.take_products(flat_products, grad.contiguous(), u.contiguous(), call.pairs, product, grad.size(1), u.size(1))
     return product

@@ -1,4 +1,4 @@
-"""The linear map; on a GPU its products are those of `gpu_linear.py`, but for features that all models share."""
+"""The linear map; on a GPU its products are those of `gpu_linear.py`."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class _Linear(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: Any, x: Tensor, weight: Tensor) -> tuple[Tensor, int]:
         x, weight = in_front(x, in_dims[0]), in_front(weight, in_dims[1])
-        if (x.dim(), weight.dim()) == (2, 3):  # features of all models: one product with all their weights side by side
-            return (x @ weight.flatten(0, 1).mT).unflatten(1, weight.shape[:2]), 1
+        if (x.dim(), weight.dim()) == (2, 3):  # features of all models
+            return _Linear.apply(x.expand(weight.size(0), *x.shape), weight), 0
         if (x.dim(), weight.dim()) == (3, 2):  # nodes of all models, as if they were of one
             return _Linear.apply(x.flatten(0, 1), weight).unflatten(0, x.shape[:2]), 0
         if None in in_dims or x.dim() > 3:  # models of models
