@@ -209,7 +209,7 @@ def tall_product(a: Tensor, x: Tensor, drop: Models | None = None) -> Tensor:
     if out.numel():
         tall_products[(parts * models, tiles)](
             a, x, out, *of_masks, nodes, -(-nodes // parts), parts, columns, width, x.size(2), *a.stride()[:2],
-            *x.stride()[:2], *numbers, **constants, BLOCK_C=block_c, BLOCK_W=block_w, BLOCK_N=64 if block_w < 64 else 32,
-            num_warps=max(1, block_w // 32),
+            *x.stride()[:2], *numbers, **constants, BLOCK_C=block_c, BLOCK_W=block_w,
+            BLOCK_N=64 if block_w < 64 else 32, num_warps=max(1, block_w // 32),
         )  # fmt: skip
     return out.squeeze(1) if parts == 1 else out.sum(1)
