@@ -35,13 +35,15 @@ def _halves(x):
 def _plus_product(total, a, b):
     """total + a b, without the product of both lower halves.
 
-    Triton's own ``tf32x3`` keeps infinities apart from what is no number, which takes more time than the product.
+    Triton's own ``tf32x3`` keeps infinities apart from what is no number, which takes more time than the product. What
+    tensor cores add up they cut off instead of rounding it, so that long sums would come out too small: only the sum
+    over this part of a and b is left to them.
     """
     upper_a, lower_a = _halves(a)
     upper_b, lower_b = _halves(b)
-    total = tl.dot(lower_a, upper_b, total, input_precision="tf32")
-    total = tl.dot(upper_a, lower_b, total, input_precision="tf32")
-    return tl.dot(upper_a, upper_b, total, input_precision="tf32")
+    part = tl.dot(lower_a, upper_b, input_precision="tf32")
+    part = tl.dot(upper_a, lower_b, part, input_precision="tf32")
+    return total + tl.dot(upper_a, upper_b, part, input_precision="tf32")
 
 
 @triton.jit
