@@ -1,7 +1,10 @@
 """Compile every Triton kernel for an H200, without one: run by `test_compile.py`, in a process of its own.
 
-Launches compile their kernel for the arguments they have and do nothing else, so results are never looked at.
+Launches compile their kernel for the arguments they have and do nothing else, so results are never looked at. An
+argument is the width of the vectors; `benchmarks/instructions.py` looks at what becomes of them.
 """
+
+import sys
 
 import torch
 import triton
@@ -34,16 +37,18 @@ def compile_only(kernel, *args, grid, warmup, **options):
     """Takes the place of a launch."""
     given = dict(zip(kernel.arg_names, args, strict=False))
     given |= {name: options.pop(name) for name in kernel.arg_names if name in options}
-    signature, constants = {}, {}
+    signature, constants, known = {}, {}, {}
     for place, parameter in enumerate(kernel.params):
         value = given.get(parameter.name, parameter.default)
         if parameter.is_constexpr:
             constants[(place,)] = value
+        elif isinstance(value, torch.Tensor) or (value % 16 == 0 and not parameter.do_not_specialize):
+            known[(place,)] = [["tt.divisibility", 16]]  # as a launch says it: what follows is read several at a time
         signature[parameter.name] = "constexpr" if parameter.is_constexpr else type_of(value)
     key = (kernel.__name__, *signature.values(), *map(str, constants.values()))
     if key not in compiled:
-        source = ASTSource(kernel, signature, constexprs=constants)
-        compiled[key] = triton.compile(source, target=TARGET, options=options).asm["ptx"]
+        source = ASTSource(kernel, signature, constexprs=constants, attrs=known)
+        compiled[key] = triton.compile(source, target=TARGET, options=options).asm["cubin"]
 
 
 JITFunction.run = compile_only
@@ -61,7 +66,8 @@ from hyperboloid.kernels import (  # noqa: E402
     gpu_training,
 )
 
-M, N, P, D = 2, 3000, 20, 24  # the width is no power of two, so that there are masks
+M, N, P = 2, 3000, 20
+D = int(sys.argv[1]) if len(sys.argv) > 1 else 24  # no power of two, so that there are masks
 star = torch.stack([torch.arange(N), torch.zeros(N, dtype=torch.long)])  # its hub is in several pieces
 adj = Adjacency.from_edges(*torch.cat([star, star[:, 1:].flip(0)], 1), (N, N), self_loops=True)
 E = adj.row.numel()
@@ -96,10 +102,11 @@ random_key = gpu_random.fold(step, 3)
 gpu_random.keep_mask(random_key, 4, torch.tensor(0.5), P)
 for numbers in (z[0], z[0].T, z.flatten(1)):
     gpu_random.dropout(numbers, random_key, 4, torch.tensor(0.5))
-of_weights = torch.randn(M, 9, D)
+of_weights = torch.randn(M, D, D)
 gpu_linear.tall_product(gpu_linear.row_product(z, of_weights), z)
 of_models = gpu_random.Models(step.expand(M), beta / 2, 4)
 gpu_linear.tall_product(gpu_linear.row_product(z[0], of_weights, of_models), z[0], of_models)
 gpu_non_edges.random_non_edges(star.int(), random_key, P, torch.arange(N), 10**6, (10, torch.arange(1000), 9))
 gpu_training.edge_losses(state)
-print("\n".join(sorted({key[0] for key in compiled})))
+if __name__ == "__main__":
+    print("\n".join(sorted({key[0] for key in compiled})))
