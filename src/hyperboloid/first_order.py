@@ -9,10 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hyperboloid.function import Function
+
 Backward = Callable[..., Any]
 
 
-class _Last(torch.autograd.Function):
+class _Last(Function):
     """The first ``count`` tensors as they are; where any of them is differentiated, it is refused."""
 
     generate_vmap_rule = True

@@ -17,13 +17,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hyperboloid.function import Function
+
 from .numerics import first_axis, max_radius, polar, scaled_norm, tiny
 
 #: Two directions whose squared difference is less are the same; far out the rounding would count as an angle.
 SAME = 1e-29
 
 
-class _Widen(torch.autograd.Function):
+class _Widen(Function):
     """To double precision; the gradient comes back in the input's, held below its largest number."""
 
     generate_vmap_rule = True
@@ -42,7 +44,7 @@ class _Widen(torch.autograd.Function):
         return grad.clamp(-limit, limit).to(ctx.dtype)
 
 
-class _HoldGradient(torch.autograd.Function):
+class _HoldGradient(Function):
     """The identity, whose gradient is held below the root of the largest float."""
 
     generate_vmap_rule = True
@@ -65,7 +67,7 @@ def _held(grad: Tensor) -> Tensor:
     return grad.clamp(-limit, limit)
 
 
-class _Spreading(torch.autograd.Function):
+class _Spreading(Function):
     """w ‖û − n‖²/2 of members ``(…, m)``.
 
     Their sum is stationary in n, which gets no gradient: it would be rounding, and far out a large one. The gradients

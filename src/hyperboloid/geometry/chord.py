@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from hyperboloid.function import Function
+
 from .numerics import arc, max_radius, rcoth_minus_1, tiny
 from .rows import batched, gradient_kernel_for, kernel_for
 
@@ -66,7 +68,7 @@ def _legs(diff: Differences, root: Tensor) -> _Legs:
     return _Legs(r, root_sinh, d_r, 2 * root * torch.sinh(d_r / 2), t)
 
 
-class _Chord(torch.autograd.Function):
+class _Chord(Function):
     @staticmethod
     def forward(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
         kernel = kernel_for("chord", u, beta)
@@ -117,7 +119,7 @@ class _Chord(torch.autograd.Function):
         return batched(_Chord, info, in_dims, u, v, beta)
 
 
-class _Square(torch.autograd.Function):
+class _Square(Function):
     @staticmethod
     def forward(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
         kernel = kernel_for("sqdist", u, beta)

@@ -25,6 +25,7 @@ import torch
 from torch import Tensor
 
 from hyperboloid.first_order import first_order
+from hyperboloid.function import Function
 
 from .numerics import polar, rcoth_minus_1, sinhc
 
@@ -152,7 +153,7 @@ def _solve(product: Callable[[Tensor], Tensor], right: Tensor, error: float) -> 
     return x
 
 
-class _Implicit(torch.autograd.Function):
+class _Implicit(Function):
     """The means as a function of the pull that vanishes there: −H dμ + d pull = 0."""
 
     @staticmethod

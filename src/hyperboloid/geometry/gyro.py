@@ -26,6 +26,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hyperboloid.function import Function
+
 from .chord import differences
 from .numerics import max_radius, polar, rcoth_minus_1, sinhc, tiny
 from .rows import Gradients, batched, gradient_kernel_for, kernel_for
@@ -57,7 +59,7 @@ def _to_coordinates(grad: Tensor, v: Tensor, root: Tensor) -> Tensor:
     return along + stretch * (grad - along)
 
 
-class _GyroSum(torch.autograd.Function):
+class _GyroSum(Function):
     @staticmethod
     def forward(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
         kernel = kernel_for("gyro", u, beta)

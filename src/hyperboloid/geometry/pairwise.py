@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from hyperboloid.first_order import first_order
+from hyperboloid.function import Function
 
 from .numerics import max_radius, tiny
 
@@ -24,7 +25,7 @@ from .numerics import max_radius, tiny
 LEAST = 2e-20
 
 
-class _Pairwise(torch.autograd.Function):
+class _Pairwise(Function):
     @staticmethod
     def forward(ctx: Any, u: Tensor, c: Tensor, beta: Tensor) -> Tensor:
         n, root = u.size(0), beta.double().sqrt()

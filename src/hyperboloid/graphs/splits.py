@@ -120,13 +120,16 @@ class NegativeSampler:
     def _after(self, edges: Tensor, key: Key, count: int) -> Tensor:
         """Some edges, then random non-edges."""
         pairs = self._non_edges
-        if chosen_backend(pairs.below) == "triton":
+        backend = chosen_backend(pairs.below)
+        if backend == "reference":
+            numbers = random_numbers(key, count, pairs.below.device)  # of a range far larger than the number of pairs
+            drawn = pairs[numbers % pairs.count].movedim(0, -2).to(edges.dtype)
+            return torch.cat([edges.expand(*drawn.shape[:-1], -1), drawn], dim=-1)
+        if backend == "triton":
             from hyperboloid.kernels.gpu_non_edges import random_non_edges
-
-            return random_non_edges(edges, key, count, pairs.below, pairs.count, pairs.buckets)
-        numbers = random_numbers(key, count, pairs.below.device)  # from a range far larger than the number of pairs
-        drawn = pairs[numbers % pairs.count].movedim(0, -2).to(edges.dtype)
-        return torch.cat([edges.expand(*drawn.shape[:-1], -1), drawn], dim=-1)
+        else:
+            from hyperboloid.kernels.cpu_non_edges import random_non_edges
+        return random_non_edges(edges, key, count, pairs.below, pairs.count, pairs.buckets)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -186,6 +187,17 @@ class Adjacency:
             looped=square and self._is_looped(),
         )
 
+    @cached_property
+    def _known(self) -> dict[Hashable, Tensor]:
+        return {}
+
+    def known(self, what: Hashable, compute: Callable[[], Tensor]) -> Tensor:
+        """What follows from the graph alone, and is asked for in every epoch: computed the first time."""
+        if what not in self._known:
+            with torch.inference_mode(False):
+                self._known[what] = compute()
+        return self._known[what]
+
     def _is_looped(self) -> bool:
         loops = torch.bincount(self.row[self.row == self.col], minlength=self.num_rows)
         return bool((loops > 0).all())
@@ -200,7 +212,7 @@ class Adjacency:
         start, index, size = self.rowptr, self.col, (self.num_rows, self.num_cols)
         if transposed:
             start, index, order = self.transposed
-            weight, size = weight[order], (self.num_cols, self.num_rows)
+            weight, size = weight.index_select(0, order), (self.num_cols, self.num_rows)
         return torch.sparse_csr_tensor(start, index, weight, size, check_invariants=False)
 
     def ones(self, like: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from hyperboloid.first_order import first_order
+from hyperboloid.function import Function
 from hyperboloid.geometry.numerics import rcoth_minus_1
 
 from . import cpu_loops as loops
@@ -34,7 +35,7 @@ def one_by_one(function: Any, models: int, in_dims: Any, args: Any) -> Any:
     return tuple(torch.stack(each) for each in zip(*outputs, strict=True)), (0,) * len(outputs[0])
 
 
-class _Attention(torch.autograd.Function):
+class _Attention(Function):
     @staticmethod
     def forward(
         query: Tensor, key: Tensor, beta: Tensor, keep: Tensor | None, adj: Adjacency, cap: float
@@ -76,7 +77,7 @@ class _Attention(torch.autograd.Function):
         return one_by_one(_Attention, info.batch_size, in_dims, args)
 
 
-class _Centroid(torch.autograd.Function):
+class _Centroid(Function):
     @staticmethod
     def forward(u: Tensor, weight: Tensor, beta: Tensor, adj: Adjacency) -> tuple[Tensor, ...]:
         x, root = u.detach().contiguous().numpy(), float(beta) ** 0.5
@@ -117,7 +118,7 @@ class _Centroid(torch.autograd.Function):
         return one_by_one(_Centroid, info.batch_size, in_dims, args)
 
 
-class _Tangent(torch.autograd.Function):
+class _Tangent(Function):
     @staticmethod
     def forward(target: Tensor, u: Tensor, weight: Tensor, beta: Tensor, adj: Adjacency) -> Tensor:
         points, root = _points(target, u, beta)

@@ -14,7 +14,7 @@ from . import cpu_fused_gradients as gradients
 from . import cpu_fused_loops as loops
 from .adjacency import Index, Side
 from .cpu_loops import held
-from .threads import over_models, over_rows
+from .threads import over_models, over_range, over_rows
 
 
 class _Scratch(threading.local):
@@ -61,7 +61,7 @@ def _unsigned(t: Tensor) -> Any:
 
 def _polar(loop: Any, t: Any, beta: float, out: Tensor) -> Any:
     """Numbers of each row of an array ``(N, d)``."""
-    over_rows(loop, np.arange(t.shape[0] + 1, dtype=np.int32), 4 * t.shape[1], t, beta**0.5, out.numpy())
+    over_range(loop, t.shape[0], 4 * t.shape[1], t, beta**0.5, out.numpy())
     return out.numpy()
 
 
@@ -113,7 +113,6 @@ def aggregate_backward(
     grad_u, grad_beta = torch.empty_like(u), torch.empty_like(beta)
     grad_query, grad_key = (u.new_empty(0) if t is None else torch.empty_like(t) for t in (query, key))
     grad_weight = u.new_empty(models, entries if to_weight else 0)
-    even = np.arange(num_rows + 1, dtype=np.int32)
 
     def one(m: int) -> None:
         space, state, score, points, key_polar, query_polar, _ = (t[m].numpy() for t in needed)
@@ -121,7 +120,7 @@ def aggregate_backward(
         weights = (entries,), (entries if key is not None else 0,)
         q, to_gap, w, scale = _scratch.take(2, (num_rows, d), (num_rows,), *weights)
         by_row, by_column = np.zeros((num_rows, 2)), np.zeros((cols, 2))
-        over_rows(gradients.row_gradients, even, 4 * d, g, space, state, b, q, to_gap, by_row)
+        over_range(gradients.row_gradients, num_rows, 4 * d, g, space, state, b, q, to_gap, by_row)
         if any(t is not None for t in (key, weight, keep)) or (state[:, 1] < 0).any():
             over_rows(
                 gradients.entry_gradients, rows[0], d, x, points, q, to_gap, space, state, score,

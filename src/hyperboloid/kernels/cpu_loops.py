@@ -342,18 +342,3 @@ def centroid_backward_cols(
             direction = np.float64(u[j, c]) * inverse
             grad_u[j, c] = stretch * (grad_u[j, c] - dot * direction) + grad_r / root * direction
     return grad_u, grad_beta
-
-
-@_loop
-def keep_mask(count: int, key: int, shift: int, least: int) -> Array:
-    """Whether the upper bits of the hash of key + 0, key + 1, … are at least ``least``: `random.hash32` in a loop."""
-    out = np.empty(count, np.bool_)
-    for i in range(count):
-        x = np.uint32(key + i)
-        x = np.uint32(x ^ (x >> np.uint32(16))) * np.uint32(0x7FEB352D)
-        x = np.uint32(x)
-        x = np.uint32(x ^ (x >> np.uint32(15))) * np.uint32(0x846CA68B)
-        x = np.uint32(x)
-        x = np.uint32(x ^ (x >> np.uint32(16)))
-        out[i] = (x >> np.uint32(shift)) >= np.uint32(least)
-    return out

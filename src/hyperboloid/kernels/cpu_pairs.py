@@ -20,7 +20,7 @@ import torch
 from torch import Tensor
 
 from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair, held
-from .threads import loop, over_models, over_rows
+from .threads import loop, over_models, over_range, over_rows
 
 #: A difference counts as cancelled where it is this much smaller than its terms: nine digits are left.
 CANCELLED = 1e-7
@@ -139,9 +139,44 @@ def _pull(
         along_z[i] = total
 
 
-def _even(count: int) -> Array:
-    """For :func:`over_rows`: so many rows of one entry each."""
-    return np.arange(count + 1)
+@loop
+def _flat_squares(first: int, last: int, z: Array, pairs: Array, out: Array) -> None:
+    """‖z_i − z_j‖² of pairs."""
+    for p in range(first, last):
+        i, j = pairs[0, p], pairs[1, p]
+        square = 0.0
+        for c in range(z.shape[1]):
+            apart = np.float64(z[i, c]) - np.float64(z[j, c])
+            square += apart * apart
+        out[p] = square
+
+
+@loop
+def _flat_pull(
+    first: int, last: int, z: Array, pairs: Array, grad: Array, ptr: Array, entry: Array, out: Array
+) -> None:
+    """Gradients of nodes ``(N, d)``."""
+    total = np.empty(z.shape[1], np.float64)
+    for i in range(first, last):
+        total[:] = 0.0
+        of_z = 0.0
+        for side in range(2):
+            for k in range(ptr[side, i], ptr[side, i + 1]):
+                p = entry[side, k]
+                scale, j = np.float64(grad[p]), pairs[1 - side, p]
+                of_z += scale
+                for c in range(z.shape[1]):
+                    total[c] += scale * np.float64(z[j, c])
+        for c in range(z.shape[1]):
+            out[i, c] = 2 * (of_z * np.float64(z[i, c]) - total[c])
+
+
+def _by_node(ends: Array, nodes: int) -> tuple[Array, Array]:
+    """What :func:`_sort` finds of pairs ``(2, P)``."""
+    count = ends.shape[1]
+    ptr, entry = np.zeros((2, nodes + 1), np.int64), np.empty((2, count), np.int32 if count < 2**31 else np.int64)
+    over_range(_sort, 2, 5 * count, ends, ptr, entry)
+    return ptr, entry
 
 
 def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -153,9 +188,9 @@ def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple
 
     def one(m: int) -> None:
         x, b, known = z[m].contiguous().numpy(), float(beta[m]), polar[m].numpy()
-        over_rows(_polar, _even(nodes), 50 + d, x, b**0.5, known)
-        over_rows(
-            _squares, _even(count), 30 + 2 * d, x, known, pairs[m].contiguous().numpy(), b, lorentz,
+        over_range(_polar, nodes, 50 + d, x, b**0.5, known)
+        over_range(
+            _squares, count, 30 + 2 * d, x, known, pairs[m].contiguous().numpy(), b, lorentz,
             out[m].numpy(), value[m].numpy(), slope[m].numpy(),
         )  # fmt: skip
 
@@ -171,9 +206,8 @@ def pair_gradients(
     out, grad_beta = torch.empty_like(z, memory_format=torch.contiguous_format), torch.empty_like(beta)
 
     def one(m: int) -> None:
-        ends, ptr = pairs[m].contiguous().numpy(), np.zeros((2, nodes + 1), np.int64)
-        entry = np.empty((2, count), np.int32 if count < 2**31 else np.int64)
-        over_rows(_sort, np.array([0, count, 2 * count]), 5, ends, ptr, entry)
+        ends = pairs[m].contiguous().numpy()
+        ptr, entry = _by_node(ends, nodes)
         b, along_z, own = float(beta[m]), np.empty(nodes), grad[m].contiguous()
         over_rows(
             _pull, ptr.sum(0), 10 + 2 * d, z[m].contiguous().numpy(), polar[m].numpy(), ends, b, own.numpy(),
@@ -184,3 +218,32 @@ def pair_gradients(
 
     over_models(one, models, 2 * count * (15 + 2 * d))
     return out, grad_beta
+
+
+def flat_pair_squares(z: Tensor, pairs: Tensor) -> Tensor:
+    """‖u − v‖² ``(M, P)``."""
+    (models, _, d), count = z.shape, pairs.size(2)
+    z, out = z.detach(), z.new_empty(models, count)
+
+    def one(m: int) -> None:
+        ends = pairs[m].contiguous().numpy()
+        over_range(_flat_squares, count, 10 + d, z[m].contiguous().numpy(), ends, out[m].numpy())
+
+    over_models(one, models, count * (10 + d))
+    return out
+
+
+def flat_pair_gradients(grad: Tensor, z: Tensor, pairs: Tensor) -> Tensor:
+    """Gradient in z."""
+    (models, nodes, d), count = z.shape, pairs.size(2)
+    out = torch.empty_like(z, memory_format=torch.contiguous_format)
+
+    def one(m: int) -> None:
+        ends, own = pairs[m].contiguous().numpy(), grad[m].contiguous().numpy()
+        ptr, entry = _by_node(ends, nodes)
+        over_rows(
+            _flat_pull, ptr.sum(0), 10 + d, z[m].contiguous().numpy(), ends, own, ptr, entry, out[m].numpy()
+        )  # fmt: skip
+
+    over_models(one, models, 2 * count * (10 + d))
+    return out

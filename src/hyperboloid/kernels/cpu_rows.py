@@ -17,7 +17,7 @@ from hyperboloid.geometry.rows import Gradients, RowKernel
 from . import cpu_tangent
 from .cpu import _back
 from .cpu_loops import LARGEST, Array, _add_gradient, _excess, _legs, _pair, _radius, polar
-from .threads import loop, over_rows
+from .threads import loop, over_range
 
 
 @loop
@@ -60,9 +60,9 @@ def _chord_gradients(
         grad_beta[i] = -scale * bend / (root * root)
 
 
-def _evenly(u: Tensor) -> tuple[Array, int]:
-    """For :func:`over_rows`: rows of one entry each, and about how many multiplications one takes."""
-    return np.arange(u.numel() // max(u.size(-1), 1) + 1), 100 + 10 * u.size(-1)
+def _sizes(u: Tensor) -> tuple[int, int]:
+    """For :func:`over_range`: how many rows, and about how many multiplications one takes."""
+    return u.numel() // max(u.size(-1), 1), 100 + 10 * u.size(-1)
 
 
 def _rows(u: Tensor, v: Tensor, beta: Tensor) -> tuple[Array, ...]:
@@ -83,7 +83,7 @@ def _values(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
     """d_L ``(…)``."""
     out = u.new_zeros(u.shape[:-1])
     if u.numel():
-        over_rows(_chords, *_evenly(u), *_rows(u, v, beta), out.view(-1).numpy())
+        over_range(_chords, *_sizes(u), *_rows(u, v, beta), out.view(-1).numpy())
     return out
 
 
@@ -94,7 +94,7 @@ def _gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
     if u.numel():
         flat = (t.view(-1, u.size(-1)).numpy() for t in (grad_u, grad_v))
         given = (*_rows(u, v, beta), grad.reshape(-1).contiguous().numpy())
-        over_rows(_chord_gradients, *_evenly(u), *given, *flat, by_row.numpy())
+        over_range(_chord_gradients, *_sizes(u), *given, *flat, by_row.numpy())
     grad_beta = by_row.view(beta.numel(), -1).sum(1)
     return _back(grad_u.numpy(), u), _back(grad_v.numpy(), u), _back(grad_beta.numpy(), u)
 

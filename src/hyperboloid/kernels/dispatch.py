@@ -109,14 +109,12 @@ def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor | None, *, lorentz: bool 
         beta: scalar; None for flat space.
         lorentz: the Lorentzian distance, which is cut off where its square would pass 1e30.
     """
-    if beta is None:
-        if chosen_backend(z) == "triton" and z.dtype == torch.float32:
-            return flat_squares(z, pairs)
-        return Euclidean().sqdist(*(z.index_select(0, end) for end in pairs))
     if chosen_backend(z) != "reference" and z.dtype == torch.float32:
-        return pair_squares(z, pairs, beta, lorentz)
-    normal = Lorentz(beta).normal
+        return flat_squares(z, pairs) if beta is None else pair_squares(z, pairs, beta, lorentz)
     u, v = (z.index_select(0, end) for end in pairs)
+    if beta is None:
+        return Euclidean().sqdist(u, v)
+    normal = Lorentz(beta).normal
     return normal.lorentz_sqdist(u, v) if lorentz else normal.sqdist(u, v)
 
 

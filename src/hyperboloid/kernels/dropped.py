@@ -13,6 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hyperboloid.function import Function
+
+from . import masks
 from .linear import linear, takes_kernels
 from .mapped import for_each, in_front
 from .random import LateMask, dropout, late_mask
@@ -57,13 +60,11 @@ def late_dropout(x: Tensor, p: float | Tensor, training: bool) -> Tensor | Dropp
 
 def _dropped(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
     """What dropout leaves ``(…, N, k)``; also of models of models, and of features that are not shared."""
-    from .gpu_random import dropout as drop
-
     shape = torch.broadcast_shapes(x.shape[:-2], p.shape, () if key is None else key.shape)
-    return drop(x.expand(*shape, *x.shape[-2:]), key, number, p.expand(shape))
+    return masks.dropout(x.expand(*shape, *x.shape[-2:]), key, number, p.expand(shape))
 
 
-class _DroppedLinear(torch.autograd.Function):
+class _DroppedLinear(Function):
     """Drop(X) Wᵀ ``(M, N, d)`` for X ``(N, k)`` and W ``(M, d, k)``, or of a single model without M."""
 
     @staticmethod
@@ -92,7 +93,7 @@ class _DroppedLinear(torch.autograd.Function):
         return _DroppedLinear.apply(x, weight, key, number, p), 0
 
 
-class _DroppedTall(torch.autograd.Function):
+class _DroppedTall(Function):
     """Aᵀ Drop(X) ``(M, c, k)`` of tall ``(M, N, c)`` and ``(N, k)``, or of a single model without M."""
 
     @staticmethod

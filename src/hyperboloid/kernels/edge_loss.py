@@ -10,12 +10,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from hyperboloid.errors import InputError
+from hyperboloid.function import Function
 
 from .dispatch import chosen_backend
 from .mapped import in_front
 
 
-class _EdgeLoss(torch.autograd.Function):
+class _EdgeLoss(Function):
     """Of models ``(…, P)``, on a GPU: one pass there and one back, where torch takes ten; and its slopes ``(…, P)``."""
 
     @staticmethod

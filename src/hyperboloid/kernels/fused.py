@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hyperboloid.first_order import first_order
+from hyperboloid.function import Function
 
 from .adjacency import Adjacency, Index, Side
 
@@ -184,7 +185,7 @@ def _(info: Any, in_dims: Any, *args: Any) -> Any:
     return with_models(aggregate, 6, info, in_dims, args)
 
 
-class _Aggregate(torch.autograd.Function):
+class _Aggregate(Function):
     @staticmethod
     def forward(*args: Any) -> Any:
         *tensors, adj, cap = args

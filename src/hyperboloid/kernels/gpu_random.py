@@ -1,7 +1,6 @@
 """Random masks as Triton kernels: in torch each would be a dozen operations, all of which have to be started.
 
-The numbers are those of `random.py`, bit by bit. A mask is a function of its key, so that the gradient of dropout draws
-it again and nothing is kept. Under :func:`torch.func.vmap` one launch serves all models.
+The numbers are those of `random.py`, bit by bit; one launch serves all models. See `masks.py` for their gradient.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from .mapped import for_each, in_front
+from hyperboloid.function import Function
+
+from .mapped import in_front
 
 BLOCK = 2048
 #: Wide rows begin at multiples of so many numbers: what multiplies them reads four at a time.
@@ -133,7 +134,7 @@ def _blocks(count: int) -> int:
     return -(-count // BLOCK)
 
 
-class _Fold(torch.autograd.Function):
+class _Fold(Function):
     @staticmethod
     def forward(key: Tensor, number: Tensor | int) -> Tensor:
         many = isinstance(number, Tensor)
@@ -188,83 +189,38 @@ class Models:
         return {"FOLD": self.fold, "INDEX": tl.int32 if count < 2**31 - BLOCK else tl.int64}
 
 
-class _KeepMask(torch.autograd.Function):
-    @staticmethod
-    def forward(key: Tensor | None, number: int, p: Tensor, count: int) -> Tensor:
-        models = Models(key, p, number)
-        out = torch.empty(*models.shape, count, dtype=torch.bool, device=p.device)
-        if out.numel():
-            models.run(_keep_mask, count, *models.tensors, out.view(torch.uint8), count)
-        return out
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.mark_non_differentiable(output)
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, key: Tensor | None, number: int, p: Tensor, count: int) -> tuple[Tensor, int]:
-        key, p = (for_each(t, in_dims[at], info.batch_size) for t, at in ((key, 0), (p, 2)))
-        return _KeepMask.apply(key, number, p, count), 0
+def keep_mask(key: Tensor | None, number: int, p: Tensor, count: int) -> Tensor:
+    """See :func:`hyperboloid.kernels.masks.keep_mask`; with keys or p of models ``(M,)`` the masks have that axis."""
+    models = Models(key, p, number)
+    out = torch.empty(*models.shape, count, dtype=torch.bool, device=p.device)
+    if out.numel():
+        models.run(_keep_mask, count, *models.tensors, out.view(torch.uint8), count)
+    return out
 
 
-class _Dropout(torch.autograd.Function):
-    @staticmethod
-    def forward(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
-        models = Models(key, p, number)
-        if not x.numel():
-            return torch.empty(x.shape, dtype=x.dtype, device=x.device)
-        is_matrix = len(models.shape) <= 1 and x.dim() - len(models.shape) == 2
-        own = x.reshape(models.count, *(x.shape[-2:] if is_matrix else (1, -1)))
-        rows, columns = own.shape[1:]
-        numbers, step = rows * columns, columns
-        if is_matrix and columns > WIDE and columns % ALIGNED:
-            step = -(-columns // ALIGNED) * ALIGNED
-            out = torch.empty(*x.shape[:-1], step, dtype=x.dtype, device=x.device)[..., :columns]
-        else:
-            out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
-        if step == columns and own[0].is_contiguous():
-            models.run(_dropout, numbers, own, *models.tensors, out, numbers, own.stride(0))
-        else:
-            sizes = rows, columns, *own.stride(), step
-            models.run_rows(_dropout_of_rows, rows, columns, own, *models.tensors, out, *sizes)
-        return out
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        _, key, ctx.number, p = inputs
-        ctx.save_for_backward(key, p)
-
-    @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-        key, p = ctx.saved_tensors
-        return _Dropout.apply(grad, key, ctx.number, p), None, None, None
-
-    @staticmethod
-    def vmap(info: Any, in_dims: Any, x: Tensor, key: Tensor | None, number: int, p: Tensor) -> tuple[Tensor, int]:
-        x, key, p = (for_each(t, in_dims[at], info.batch_size) for t, at in ((x, 0), (key, 1), (p, 3)))
-        return _Dropout.apply(x, key, number, p), 0
+def dropout(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
+    """See :func:`hyperboloid.kernels.masks.dropout`; with keys or p of models ``(M,)`` x has that axis, too."""
+    models = Models(key, p, number)
+    if not x.numel():
+        return torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    is_matrix = len(models.shape) <= 1 and x.dim() - len(models.shape) == 2
+    own = x.reshape(models.count, *(x.shape[-2:] if is_matrix else (1, -1)))
+    rows, columns = own.shape[1:]
+    numbers, step = rows * columns, columns
+    if is_matrix and columns > WIDE and columns % ALIGNED:
+        step = -(-columns // ALIGNED) * ALIGNED
+        out = torch.empty(*x.shape[:-1], step, dtype=x.dtype, device=x.device)[..., :columns]
+    else:
+        out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+    if step == columns and own[0].is_contiguous():
+        models.run(_dropout, numbers, own, *models.tensors, out, numbers, own.stride(0))
+    else:
+        sizes = rows, columns, *own.stride(), step
+        models.run_rows(_dropout_of_rows, rows, columns, own, *models.tensors, out, *sizes)
+    return out
 
 
 def fold(key: Tensor, number: Tensor | int) -> Tensor:
     """See :func:`hyperboloid.kernels.random.fold`; ``number`` is an int32, or broadcast against the keys."""
     out: Tensor = _Fold.apply(key, number)
-    return out
-
-
-def keep_mask(key: Tensor | None, number: int, p: Tensor, count: int) -> Tensor:
-    """A mask ``(count,)`` that is False with probability ``p``.
-
-    Args:
-        key: scalar; None if ``number`` is the mask's key.
-        number: an int32 that is folded into the key.
-        p: scalar.
-        count: number of elements.
-    """
-    out: Tensor = _KeepMask.apply(key, number, p, count)
-    return out
-
-
-def dropout(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
-    """See :func:`hyperboloid.kernels.random.dropout`; ``key``, ``number`` and ``p`` are those of :func:`keep_mask`."""
-    out: Tensor = _Dropout.apply(x, key, number, p)
     return out

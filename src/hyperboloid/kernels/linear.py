@@ -7,10 +7,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hyperboloid.function import Function
+
 from .mapped import in_front
 
 
-class _Linear(torch.autograd.Function):
+class _Linear(Function):
     """X Wᵀ ``(M, N, d)`` for X ``(M, N, k)`` and W ``(M, d, k)``, or of a single pair without M."""
 
     @staticmethod
@@ -41,7 +43,7 @@ class _Linear(torch.autograd.Function):
         return _Linear.apply(x, weight), 0
 
 
-class _TallProduct(torch.autograd.Function):
+class _TallProduct(Function):
     """Aᵀ X ``(M, c, k)`` of tall ``(M, N, c)`` and ``(M, N, k)``, or of a single pair without M."""
 
     @staticmethod

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from hyperboloid.first_order import first_order
+from hyperboloid.function import Function
 
 from .fused import keep_for_gradient, with_models
 
@@ -25,7 +25,7 @@ def _backend(t: Tensor) -> Any:
     return cpu_pairs
 
 
-class _PairSquares(torch.autograd.Function):
+class _PairSquares(Function):
     """Of models ``(M, N, d)``, each with its pairs ``(M, 2, P)`` and β ``(M,)``; and what the gradient needs."""
 
     @staticmethod
@@ -50,14 +50,12 @@ class _PairSquares(torch.autograd.Function):
         return with_models(_PairSquares.apply, 3, info, in_dims, args)
 
 
-class _FlatSquares(torch.autograd.Function):
-    """Of models ``(M, N, d)`` with their pairs ``(M, 2, P)``, on a GPU."""
+class _FlatSquares(Function):
+    """Of models ``(M, N, d)`` with their pairs ``(M, 2, P)``."""
 
     @staticmethod
     def forward(z: Tensor, pairs: Tensor) -> tuple[Tensor]:
-        from .gpu_pairs import flat_pair_squares
-
-        return (flat_pair_squares(z, pairs),)
+        return (_backend(z).flat_pair_squares(z, pairs),)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -66,9 +64,7 @@ class _FlatSquares(torch.autograd.Function):
     @staticmethod
     @first_order
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
-        from .gpu_pairs import flat_pair_gradients
-
-        return flat_pair_gradients(grad, *ctx.saved_tensors), None
+        return _backend(grad).flat_pair_gradients(grad, *ctx.saved_tensors), None
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
@@ -76,7 +72,7 @@ class _FlatSquares(torch.autograd.Function):
 
 
 def flat_squares(z: Tensor, pairs: Tensor) -> Tensor:
-    """See :func:`hyperboloid.kernels.pair_sqdist`, for flat space on a GPU."""
+    """See :func:`hyperboloid.kernels.pair_sqdist`, for flat space."""
     out: Tensor = _FlatSquares.apply(z.unsqueeze(0), pairs.unsqueeze(0))[0]
     return out.squeeze(0)
 

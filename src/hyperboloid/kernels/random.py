@@ -16,7 +16,9 @@ from typing import NamedTuple, overload
 import torch
 from torch import Tensor
 
-_BITS = 24  # a float32 in [0, 1) has this many
+from . import masks
+
+BITS = 24  # of a random number: a float32 in [0, 1) has this many
 
 
 def _signed(constant: int) -> int:
@@ -42,10 +44,10 @@ def hash32_int(x: int) -> int:
     return x ^ (x >> 16)
 
 
-def _is_triton(t: Tensor) -> bool:
+def _backend(t: Tensor) -> str:
     from .dispatch import chosen_backend
 
-    return chosen_backend(t) == "triton"
+    return chosen_backend(t)
 
 
 Key = int | Tensor  # the bits of an int32: a plain number, or a tensor where every model of a batch has its own
@@ -62,7 +64,7 @@ def fold(key: Key, number: Key) -> Key: ...
 def fold(key: Key, number: Key) -> Key:
     """A new key from a key and a number."""
     if isinstance(key, Tensor):
-        if _is_triton(key):
+        if _backend(key) == "triton":
             from . import gpu_random
 
             return gpu_random.fold(key, number)
@@ -139,7 +141,7 @@ def _is_zero(p: float | Tensor) -> bool:
 
 
 class LateMask(NamedTuple):
-    """Key, number and p, from which `gpu_random.py` draws a mask; a number p is as exact there as it is here."""
+    """Key, number and p, from which a kernel draws a mask; a number p is as exact there as it is here."""
 
     key: Tensor | None
     number: int
@@ -153,6 +155,8 @@ def late_mask(p: float | Tensor, device: torch.device) -> LateMask | None:
         return None
     key = None if turn.key is None else turn.key.to(device)
     exact = p if isinstance(p, Tensor) else torch.full((), p, dtype=torch.float64, device=device)
+    if exact.dtype in (torch.float16, torch.bfloat16):  # which the kernels do not take
+        exact = exact.float()
     return LateMask(key, _signed(turn.number), exact)
 
 
@@ -164,34 +168,25 @@ def keep_mask(shape: torch.Size | tuple[int, ...], p: float | Tensor, device: to
     if torch.compiler.is_compiling():
         return None if _is_zero(p) else torch.rand(shape, device=device) >= p
     count = torch.Size(shape).numel()
-    if _is_triton(torch.empty(0, dtype=torch.int32, device=device)):
-        from . import gpu_random
-
+    if _backend(torch.empty(0, device=device)) != "reference":
         late = late_mask(p, device)
-        return None if late is None else gpu_random.keep_mask(*late, count).view(shape)
+        return None if late is None else masks.keep_mask(*late, count).view(shape)
     turn = _take_turn(p)
     if turn is None:
         return None
     key = turn.folded
-    least = p * (1 << _BITS) if isinstance(p, Tensor) else math.ceil(p * (1 << _BITS))
-    if isinstance(key, int) and isinstance(least, int) and device.type == "cpu":
-        from . import cpu_loops
-
-        mask = cpu_loops.keep_mask(count, key, 32 - _BITS, least)
-        return torch.from_numpy(mask).view(shape)
+    least = p * (1 << BITS) if isinstance(p, Tensor) else math.ceil(p * (1 << BITS))
     start = key.to(device) if isinstance(key, Tensor) else _signed(key)
-    bits = hash32(torch.arange(count, dtype=torch.int32, device=device) + start) >> (32 - _BITS)
-    return ((bits & ((1 << _BITS) - 1)) >= least).view(shape)
+    bits = hash32(torch.arange(count, dtype=torch.int32, device=device) + start) >> (32 - BITS)
+    return ((bits & ((1 << BITS) - 1)) >= least).view(shape)
 
 
 def dropout(x: Tensor, p: float | Tensor, training: bool) -> Tensor:
     """Zero elements of ``x`` with probability ``p`` and scale the rest by 1/(1 − p)."""
     if not training:
         return x
-    if _is_triton(x):
-        from . import gpu_random
-
+    if _backend(x) != "reference":
         late = late_mask(p, x.device)
-        return x if late is None else gpu_random.dropout(x, *late)
+        return x if late is None else masks.dropout(x, *late)
     keep = keep_mask(x.shape, p, x.device)
     return x if keep is None else x * keep / (1 - p)

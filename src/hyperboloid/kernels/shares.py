@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from hyperboloid.first_order import first_order
+from hyperboloid.function import Function
 
 from .adjacency import Adjacency
 from .fused import with_models
 
 
-class _Shares(torch.autograd.Function):
+class _Shares(Function):
     """Of values ``(M, E)`` of a graph's entries."""
 
     @staticmethod
@@ -40,7 +40,7 @@ class _Shares(torch.autograd.Function):
         return with_models(_Shares.apply, 1, info, in_dims, args)
 
 
-class _Attention(torch.autograd.Function):
+class _Attention(Function):
     """Of numbers of rows ``(M, num_rows)`` and of columns ``(M, num_cols)``."""
 
     @staticmethod

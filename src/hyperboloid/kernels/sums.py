@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from hyperboloid.first_order import first_order
+from hyperboloid.function import Function
 
 from .adjacency import Adjacency
 from .fused import with_models
 from .mapped import for_each
 
 
-class _KernelSum(torch.autograd.Function):
+class _KernelSum(Function):
     """Of models: columns ``(M, num_cols, d)`` and weights ``(M, E)`` of a graph."""
 
     @staticmethod
@@ -42,7 +43,7 @@ class _KernelSum(torch.autograd.Function):
         return with_models(_KernelSum.apply, 2, info, in_dims, args)
 
 
-class _MatrixSum(torch.autograd.Function):
+class _MatrixSum(Function):
     @staticmethod
     def forward(u: Tensor, weight: Tensor, adj: Adjacency) -> Tensor:
         return adj.matrix(weight) @ u
@@ -60,7 +61,8 @@ class _MatrixSum(torch.autograd.Function):
         if needed[0]:
             to_u = adj.matrix(weight, transposed=True) @ grad
         if needed[1]:
-            to_weight = (grad.index_select(0, adj.row) * u.index_select(0, adj.col)).sum(-1)
+            # products of rows and columns where there are entries, without a vector for each
+            to_weight = torch.sparse.sampled_addmm(adj.matrix(weight), grad, u.mT, beta=0.0).values()
         return to_u, to_weight, None
 
     @staticmethod

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from hyperboloid.first_order import first_order
+from hyperboloid.function import Function
 
 from .adjacency import Adjacency
 from .fused import keep_for_gradient, with_models
 
 
-class _Tangent(torch.autograd.Function):
+class _Tangent(Function):
     """Of rows ``(M, num_rows, d)``, columns ``(M, num_cols, d)``, β ``(M,)`` and weights ``(M, E)`` of a graph.
 
     Rows are None if they are the columns.

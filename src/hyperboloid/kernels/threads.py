@@ -46,24 +46,40 @@ def over_rows(loop: Callable[..., None], ptr: np.ndarray, width: int, *args: Any
         width: multiplications for each entry.
         *args: of the loop.
     """
+
+    def cuts(parts: int) -> list[int]:
+        # a row costs about as much as one more entry
+        cost = ptr + np.arange(ptr.shape[0], dtype=ptr.dtype)
+        return np.searchsorted(cost, np.linspace(0, cost[-1], parts + 1)[1:-1]).tolist()
+
+    _shared_out(loop, ptr.shape[0] - 1, int(ptr[-1]) * width, cuts, args)
+
+
+def over_range(loop: Callable[..., None], count: int, width: int, *args: Any) -> None:
+    """:func:`over_rows` for ``count`` rows that take equally long, ``width`` multiplications each."""
+    _shared_out(loop, count, count * width, lambda parts: [count * k // parts for k in range(1, parts)], args)
+
+
+def _shared_out(
+    loop: Callable[..., None], rows: int, cost: int, cuts: Callable[[int], list[int]], args: tuple[Any, ...]
+) -> None:
+    """Run a loop over rows; ``cuts`` between a number of parts are asked for if there are several."""
     if torch.autograd._profiler_enabled():
         with record_function(loop.__name__):
-            _over_rows(loop, ptr, width, *args)
+            _on_threads(loop, rows, cost, cuts, args)
     else:
-        _over_rows(loop, ptr, width, *args)
+        _on_threads(loop, rows, cost, cuts, args)
 
 
-def _over_rows(loop: Callable[..., None], ptr: np.ndarray, width: int, *args: Any) -> None:
-    rows = ptr.shape[0] - 1
-    threads = min(torch.get_num_threads(), int(ptr[-1]) * width // WORTHWHILE)
+def _on_threads(
+    loop: Callable[..., None], rows: int, cost: int, cuts: Callable[[int], list[int]], args: tuple[Any, ...]
+) -> None:
+    threads = min(torch.get_num_threads(), cost // WORTHWHILE)
     if threads <= 1 or getattr(_here, "alone", False):
         loop(0, rows, *args)
         return
     pool = _workers(threads - 1)
-    # a row costs about as much as one more entry
-    cost = ptr + np.arange(rows + 1, dtype=ptr.dtype)
-    cuts = np.searchsorted(cost, np.linspace(0, cost[-1], threads + 1)[1:-1])
-    ends = [0, *(int(c) for c in cuts), rows]
+    ends = [0, *cuts(threads), rows]
     others = [pool.submit(loop, ends[k], ends[k + 1], *args) for k in range(1, threads)]
     loop(ends[0], ends[1], *args)
     for other in others:

@@ -18,10 +18,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from hyperboloid.first_order import first_order
+from hyperboloid.function import Function
 from hyperboloid.geometry.numerics import max_radius, tiny
 
 
-class _BallActivation(torch.autograd.Function):
+class _BallActivation(Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, beta: Tensor, slope: float) -> Tensor:
         root, low = beta.sqrt(), v.clamp_max(0)

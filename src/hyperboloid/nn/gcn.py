@@ -32,10 +32,21 @@ def check_normalization(name: str) -> None:
 
 def symmetric_weights(adj: Adjacency, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
     """Weights of the entries ``(E,)`` over the roots of both nodes' degrees; those of all are 1 if None are given."""
-    weight = None if weight is None else weight.to(dtype)
-    _, normalized = gcn_norm(adj.edge_index, weight, adj.num_rows, add_self_loops=False, dtype=dtype)
-    out: Tensor = normalized
-    return out
+    if weight is None:
+        return adj.known((symmetric_weights, dtype), lambda: _kipf(adj, None, dtype))
+    return _kipf(adj, weight.to(dtype), dtype)
+
+
+def _kipf(adj: Adjacency, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    normalized: Tensor = gcn_norm(adj.edge_index, weight, adj.num_rows, add_self_loops=False, dtype=dtype)[1]
+    return normalized
+
+
+def row_weights(adj: Adjacency, weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Weights of the entries ``(E,)`` over their row's sum; those of all are 1 if None are given."""
+    if weight is None:
+        return adj.known((row_weights, dtype), lambda: row_normalize(torch.ones_like(adj.row, dtype=dtype), adj))
+    return row_normalize(weight.to(dtype), adj)
 
 
 class GCNLayer(FlatConv):
@@ -68,7 +79,7 @@ class GCNLayer(FlatConv):
         """Sum the neighbours under the normalisation."""
         if self.normalization == "symmetric":
             return weighted_sum(u, adj, symmetric_weights(adj, weight, u.dtype))
-        return weighted_sum(u, adj, row_normalize(adj.ones(u) if weight is None else weight.to(u.dtype), adj))
+        return weighted_sum(u, adj, row_weights(adj, weight, u.dtype))
 
     def extra_repr(self) -> str:
         """Its normalisation."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from hyperboloid.first_order import first_order
+from hyperboloid.function import Function
 from hyperboloid.kernels.sums import sum_aggregate
 
 from .graph_batch import GraphBatch
@@ -106,7 +107,7 @@ class RelationalLinear(nn.Module):
         return messages(x, self.weight, batch)
 
 
-class _Messages(torch.autograd.Function):
+class _Messages(Function):
     """The products of all relations, written into one matrix, and their gradients summed without one more copy."""
 
     @staticmethod

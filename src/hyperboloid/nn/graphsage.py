@@ -12,6 +12,7 @@ from hyperboloid.kernels import Adjacency, weighted_sum
 from .encoder import Network
 from .features import DroppedFeatures
 from .flat import FlatConv, refuse_weights
+from .gcn import row_weights
 from .linear import TangentLinear
 
 
@@ -37,9 +38,8 @@ class SAGELayer(FlatConv):
     def convolve(self, x: DroppedFeatures, u: Tensor, adj: Adjacency, weight: Tensor | None) -> Tensor:
         """The neighbours' mean and the node itself."""
         refuse_weights(weight, "GraphSAGE")
-        # the same for all models of a batch, and exact where u is not
-        count = adj.rowptr.diff().clamp(min=1).to(torch.promote_types(u.dtype, torch.float32))
-        mean = weighted_sum(u, adj, count.reciprocal().index_select(0, adj.row))
+        # its weights are exact where u is not
+        mean = weighted_sum(u, adj, row_weights(adj, None, torch.promote_types(u.dtype, torch.float32)))
         out: Tensor = mean + self.own(x)
         return out
 

@@ -1,0 +1,62 @@
+"""Random non-edges as one compiled loop: in torch they are forty passes over all pairs, and a search from the start."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .cpu_loops import Array
+from .cpu_random import hashed
+from .random import Key
+from .threads import loop, over_models, over_range
+
+
+@loop
+def _random_non_edges(
+    first: int, last: int, key: int, below: Array, start: Array, shift: int, non_edges: int, low: Array, high: Array
+) -> None:
+    """The two ends of pairs ``(count,)`` each; ``below`` are the non-edges below each edge."""
+    for p in range(first, last):
+        upper = np.int64(hashed(key + p) & np.uint32(0x7FFFFFFF))
+        lower = np.int64(hashed(key + low.shape[0] + p) & np.uint32(0x7FFFFFFF))
+        k = (upper << 31 | lower) % non_edges
+        # the edges before the k-th non-edge have at most k non-edges below; all of those in earlier buckets do
+        before, end = start[k >> shift], start[(k >> shift) + 1]
+        while before < end:
+            middle = (before + end) >> 1
+            if below[middle] <= k:
+                before = middle + 1
+            else:
+                end = middle
+        rank = k + before
+        v = np.int64((1 + math.sqrt(8 * rank + 1)) / 2)
+        # rounding in the square root can miss the integer by one in either direction
+        if v * (v - 1) >> 1 > rank:
+            v -= 1
+        if v * (v + 1) >> 1 <= rank:
+            v += 1
+        low[p], high[p] = rank - (v * (v - 1) >> 1), v
+
+
+def random_non_edges(
+    edges: Tensor, key: Key, count: int, below: Tensor, non_edges: int, buckets: tuple[int, Tensor, int]
+) -> Tensor:
+    """See :func:`hyperboloid.kernels.gpu_non_edges.random_non_edges`."""
+    shift, start, _ = buckets
+    keys = key if isinstance(key, Tensor) else torch.tensor(key)
+    first = edges.size(1)
+    out = torch.empty(*keys.shape, 2, first + count, dtype=edges.dtype)
+    out[..., :first] = edges
+    of_keys = out.view(-1, 2, first + count).numpy()
+    known = below.numpy(), start.numpy(), shift, non_edges
+
+    def one(m: int) -> None:
+        low, high = of_keys[m, :, first:]
+        over_range(_random_non_edges, count, 30, numbers[m], *known, low, high)
+
+    numbers = keys.reshape(-1).tolist()
+    over_models(one, len(numbers), 30 * count)
+    return out
