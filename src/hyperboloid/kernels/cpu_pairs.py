@@ -47,6 +47,30 @@ def _careful(z: Array, i: int, j: int, polar: Array, root: float) -> tuple[float
     return d_n, of_i, of_j, turned, a, tt
 
 
+@_inline
+def _asinh(t: float) -> float:
+    """arsinh t for t ≥ 0 to ten digits, by a polynomial: the library's would keep the loop from being vectorised."""
+    x = t + math.sqrt(1 + t * t)
+    bits = np.float64(x).view(np.int64)
+    exponent = (bits >> 52) - 1023
+    mantissa = np.int64((bits & 0xFFFFFFFFFFFFF) | 0x3FF0000000000000).view(np.float64)
+    if mantissa > 1.4142135623730951:
+        mantissa *= 0.5
+        exponent += 1
+    f = (mantissa - 1) / (mantissa + 1)
+    s = f * f
+    p = 1 / 13 + s / 15
+    for k in (11, 9, 7, 5, 3):
+        p = 1 / k + s * p
+    logarithm = 2 * (f + f * s * p) + np.float64(exponent) * 0.6931471805599453
+    small = t * (1 - t * t * (1 / 6 - t * t * (3 / 40)))
+    return x if not x < 1e300 else small if t < 1e-3 else logarithm
+
+
+#: Pairs that go through the phases of :func:`_squares` together.
+TOGETHER = 512
+
+
 @loop
 def _squares(
     first: int, last: int, z: Array, polar: Array, pairs: Array, beta: float, lorentz: bool, out: Array, value: Array,
@@ -54,35 +78,41 @@ def _squares(
 ) -> None:  # fmt: skip
     """d_L² or d_H² of pairs; and in double precision the same, and its derivative in d_L², negative where careful."""
     root = math.sqrt(beta)
-    for p in range(first, last):
-        i, j = pairs[0, p], pairs[1, p]
-        dot = 0.0
-        for c in range(z.shape[1]):
-            dot += np.float64(z[i, c]) * np.float64(z[j, c])
-        known = beta * (polar[i, 0] + polar[j, 0] + polar[i, 0] * polar[j, 0])
-        half = known - polar[i, 1] * polar[j, 1] * dot
-        close = not half > CANCELLED * known
-        square = 2 * half
-        if close:
-            _d, _i, _j, _t, a, tt = _careful(z, i, j, polar, root)
-            square = a * a + tt
-        steep = 1.0
+    known, square = np.empty(TOGETHER), np.empty(TOGETHER)
+    for start in range(first, last, TOGETHER):
+        count = min(TOGETHER, last - start)
+        for k in range(count):
+            i, j = pairs[0, start + k], pairs[1, start + k]
+            dot = 0.0
+            for c in range(z.shape[1]):
+                dot += np.float64(z[i, c]) * np.float64(z[j, c])
+            known[k] = beta * (polar[i, 0] + polar[j, 0] + polar[i, 0] * polar[j, 0])
+            square[k] = 2 * (known[k] - polar[i, 1] * polar[j, 1] * dot)
+        steep, values = slope[start : start + count], value[start : start + count]
+        for k in range(count):
+            steep[k] = 1.0
+            if not square[k] > 2 * CANCELLED * known[k]:
+                steep[k] = -1.0
+                _d, _i, _j, _t, a, tt = _careful(z, pairs[0, start + k], pairs[1, start + k], polar, root)
+                square[k] = a * a + tt
         if not lorentz:
-            x = square / (4 * beta)
-            t = math.sqrt(x)
-            arc = math.asinh(t)
-            steep = arc / (t * math.sqrt(1 + x)) if t > 1e-5 else 1.0
-            square = 4 * beta * arc * arc
-        if square > LARGEST:
-            square, steep = LARGEST, 0.0
-        out[p] = square
-        value[p] = square if steep > 0 else 0.0
-        slope[p] = -steep if close else steep
+            for k in range(count):
+                x = square[k] / (4 * beta)
+                t = math.sqrt(x)
+                arc = _asinh(t)
+                steep[k] *= arc / (t * math.sqrt(1 + x)) if t > 1e-5 else 1.0
+                square[k] = 4 * beta * arc * arc
+        for k in range(count):
+            if square[k] > LARGEST:
+                square[k], steep[k] = LARGEST, 0.0
+            out[start + k] = square[k]
+            values[k] = square[k] if steep[k] != 0 else 0.0
 
 
 @loop
-def _sort(first: int, last: int, pairs: Array, ptr: Array, entry: Array) -> None:
-    """The pairs by their first node, and by their second: where those of each start ``(2, N + 1)``, which they are."""
+def _sort(first: int, last: int, pairs: Array, ptr: Array, entry: Array, other: Array) -> None:
+    """The pairs by their first node, and by their second ``(2, …)``: where each node's start, which they are, and the
+    nodes at their other ends, which are read in this order faster than in that of the pairs."""
     for side in range(first, last):
         for p in range(pairs.shape[1]):
             ptr[side, pairs[side, p] + 1] += 1
@@ -92,37 +122,50 @@ def _sort(first: int, last: int, pairs: Array, ptr: Array, entry: Array) -> None
         for p in range(pairs.shape[1]):
             i = pairs[side, p]
             entry[side, place[i]] = p
+            other[side, place[i]] = pairs[1 - side, p]
             place[i] += 1
 
 
 @loop
-def _pull(
-    first: int, last: int, z: Array, polar: Array, pairs: Array, beta: float, grad: Array, slope: Array, ptr: Array,
-    entry: Array, out: Array, along_z: Array,
+def _pull_carefully(
+    first: int, last: int, z: Array, polar: Array, beta: float, grad: Array, slope: Array, ptr: Array, entry: Array,
+    other: Array, out: Array,
 ) -> None:  # fmt: skip
-    """Gradients of nodes ``(N, d)``, and their products with the nodes ``(N,)``."""
-    root, d = math.sqrt(beta), z.shape[1]
-    space, careful = np.empty(d, np.float64), np.empty(d, np.float64)
+    """Gradients ``(N, d)`` of the pairs that cancel."""
+    root = math.sqrt(beta)
     for i in range(first, last):
-        space[:] = 0.0
-        careful[:] = 0.0
-        timed = 0.0
         for side in range(2):
             for k in range(ptr[side, i], ptr[side, i + 1]):
-                p = entry[side, k]
-                j = pairs[1 - side, p]
-                scale = np.float64(grad[p]) * abs(slope[p])
+                p, j = entry[side, k], other[side, k]
                 if slope[p] < 0:
+                    scale = -grad[p] * slope[p]
                     d_n, of_i, of_j, turned, a, _tt = _careful(z, i, j, polar, root)
                     s_i, s_j = polar[i, 1] * polar[i, 2] / root, polar[j, 1] * polar[j, 2] / root
                     _add_gradient(
-                        careful, z, i, polar[i, 2], s_i, z, j, polar[j, 2], s_j, d_n, of_i, of_j, turned, a, root, scale
+                        out[i], z, i, polar[i, 2], s_i, z, j, polar[j, 2], s_j, d_n, of_i, of_j, turned, a, root, scale
                     )
-                else:
-                    timed += scale * root * (1 + polar[j, 0])
-                    scale *= polar[j, 1]
-                    for c in range(d):
-                        space[c] += scale * np.float64(z[j, c])
+
+
+@loop
+def _pull(
+    first: int, last: int, z: Array, polar: Array, beta: float, scales: Array, ptr: Array, entry: Array, other: Array,
+    careful: Array, out: Array, along_z: Array,
+) -> None:  # fmt: skip
+    """Gradients of nodes ``(N, d)`` and their products with the nodes ``(N,)``; ``careful`` is added if not empty."""
+    root, d = math.sqrt(beta), z.shape[1]
+    space = np.empty(d, np.float64)
+    for i in range(first, last):
+        space[:] = 0.0
+        timed = 0.0
+        for side in range(2):
+            for k in range(ptr[side, i], ptr[side, i + 1]):
+                j = other[side, k]
+                scale = scales[entry[side, k]]
+                timed += scale * (1 + polar[j, 0])
+                scale *= polar[j, 1]
+                for c in range(d):
+                    space[c] += scale * np.float64(z[j, c])
+        timed *= root
         time, stretch, inverse = root * (1 + polar[i, 0]), polar[i, 1], 1 / max(polar[i, 2], TINY)
         along = 0.0
         for c in range(d):
@@ -133,7 +176,9 @@ def _pull(
         total = 0.0
         for c in range(d):
             x = np.float64(z[i, c])
-            own = of_z * x - 2 * stretch * space[c] + careful[c]
+            own = of_z * x - 2 * stretch * space[c]
+            if careful.shape[0] > 0:
+                own += careful[i, c]
             total += own * x
             out[i, c] = held(own)
         along_z[i] = total
@@ -153,8 +198,8 @@ def _flat_squares(first: int, last: int, z: Array, pairs: Array, out: Array) -> 
 
 @loop
 def _flat_pull(
-    first: int, last: int, z: Array, pairs: Array, grad: Array, ptr: Array, entry: Array, out: Array
-) -> None:
+    first: int, last: int, z: Array, grad: Array, ptr: Array, entry: Array, other: Array, out: Array
+) -> None:  # fmt: skip
     """Gradients of nodes ``(N, d)``."""
     total = np.empty(z.shape[1], np.float64)
     for i in range(first, last):
@@ -162,8 +207,7 @@ def _flat_pull(
         of_z = 0.0
         for side in range(2):
             for k in range(ptr[side, i], ptr[side, i + 1]):
-                p = entry[side, k]
-                scale, j = np.float64(grad[p]), pairs[1 - side, p]
+                scale, j = np.float64(grad[entry[side, k]]), other[side, k]
                 of_z += scale
                 for c in range(z.shape[1]):
                     total[c] += scale * np.float64(z[j, c])
@@ -171,12 +215,12 @@ def _flat_pull(
             out[i, c] = 2 * (of_z * np.float64(z[i, c]) - total[c])
 
 
-def _by_node(ends: Array, nodes: int) -> tuple[Array, Array]:
+def _by_node(ends: Array, nodes: int) -> tuple[Array, Array, Array]:
     """What :func:`_sort` finds of pairs ``(2, P)``."""
-    count = ends.shape[1]
-    ptr, entry = np.zeros((2, nodes + 1), np.int64), np.empty((2, count), np.int32 if count < 2**31 else np.int64)
-    over_range(_sort, 2, 5 * count, ends, ptr, entry)
-    return ptr, entry
+    ptr = np.zeros((2, nodes + 1), np.int64)
+    entry, other = (np.empty(ends.shape, np.uint32 if most < 2**32 else np.uint64) for most in (ends.shape[1], nodes))
+    over_range(_sort, 2, 5 * ends.shape[1], ends, ptr, entry, other)
+    return ptr, entry, other
 
 
 def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -207,13 +251,18 @@ def pair_gradients(
 
     def one(m: int) -> None:
         ends = pairs[m].contiguous().numpy()
-        ptr, entry = _by_node(ends, nodes)
-        b, along_z, own = float(beta[m]), np.empty(nodes), grad[m].contiguous()
+        sorted_pairs = ptr, _entry, _other = _by_node(ends, nodes)
+        b, along_z, own, slopes = float(beta[m]), np.empty(nodes), grad[m].double(), slope[m]
+        x, known = z[m].contiguous().numpy(), polar[m].numpy()
+        careful = np.empty((0, d))
+        if bool((slopes < 0).any()):
+            careful, to_squares = np.zeros((nodes, d)), (own.numpy(), slopes.numpy())
+            over_rows(_pull_carefully, ptr.sum(0), 50 + 10 * d, x, known, b, *to_squares, *sorted_pairs, careful)
+        scales = own * slopes.clamp(min=0)
         over_rows(
-            _pull, ptr.sum(0), 10 + 2 * d, z[m].contiguous().numpy(), polar[m].numpy(), ends, b, own.numpy(),
-            slope[m].numpy(), ptr, entry, out[m].numpy(), along_z,
-        )  # fmt: skip
-        of_beta = (float(own.double() @ value[m]) - along_z.sum() / 2) / b
+            _pull, ptr.sum(0), 10 + 2 * d, x, known, b, scales.numpy(), *sorted_pairs, careful, out[m].numpy(), along_z
+        )
+        of_beta = (float(own @ value[m]) - along_z.sum() / 2) / b
         grad_beta[m] = held(of_beta)
 
     over_models(one, models, 2 * count * (15 + 2 * d))
@@ -240,9 +289,9 @@ def flat_pair_gradients(grad: Tensor, z: Tensor, pairs: Tensor) -> Tensor:
 
     def one(m: int) -> None:
         ends, own = pairs[m].contiguous().numpy(), grad[m].contiguous().numpy()
-        ptr, entry = _by_node(ends, nodes)
+        sorted_pairs = ptr, _entry, _other = _by_node(ends, nodes)
         over_rows(
-            _flat_pull, ptr.sum(0), 10 + d, z[m].contiguous().numpy(), ends, own, ptr, entry, out[m].numpy()
+            _flat_pull, ptr.sum(0), 10 + d, z[m].contiguous().numpy(), own, *sorted_pairs, out[m].numpy()
         )  # fmt: skip
 
     over_models(one, models, 2 * count * (10 + d))
