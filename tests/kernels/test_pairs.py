@@ -2,12 +2,13 @@
 
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 import torch
 from torch.func import vmap
 
 from hyperboloid.geometry import Lorentz
-from hyperboloid.kernels import pair_sqdist, use_backend
+from hyperboloid.kernels import cpu_pairs, pair_sqdist, use_backend
 
 PAIRS = torch.tensor([[0, 1, 2, 3, 5, 6, 4, 4, 7, 1], [1, 0, 7, 3, 6, 5, 2, 2, 0, 6]])  # twice, reversed, to itself
 
@@ -182,3 +183,20 @@ def test_no_pairs(fast):
         out = pair_sqdist(z, torch.empty(2, 0, dtype=torch.long), torch.tensor(1.0))
         assert out.shape == (0,)
         assert torch.autograd.grad(out.sum(), z)[0].eq(0).all()
+
+
+def test_arsinh_by_a_polynomial():
+    t = np.concatenate([[0.0], np.geomspace(1e-12, 1e140, 20_000)])
+    found = np.array([cpu_pairs._asinh(x) for x in t])
+    assert np.abs(found - np.arcsinh(t)).max() <= 1e-9
+    assert np.abs(found[1:] / np.arcsinh(t[1:]) - 1).max() <= 1e-12
+
+
+@pytest.mark.parametrize("lorentz", [True, False])
+def test_what_is_no_number_shows(lorentz, fast):
+    z = torch.ones(600, 2)
+    z[599, 1] = torch.nan
+    pairs = torch.stack([torch.arange(600), torch.arange(600).roll(1)])
+    with use_backend(fast):
+        out = pair_sqdist(z, pairs, torch.tensor(1.0), lorentz=lorentz)
+    assert out.isnan().nonzero().flatten().tolist() == [0, 599]

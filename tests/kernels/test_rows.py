@@ -130,3 +130,12 @@ def test_squared_distances_of_a_batch_of_models():
     mine = vmap(lambda u, v, b: Lorentz(b).normal.sqdist(u, v))(u, v, beta)
     alone = [Lorentz(float(b)).normal.dist(x, y).square() for x, y, b in zip(u, v, beta, strict=True)]
     torch.testing.assert_close(mine, torch.stack(alone))
+
+
+@pytest.mark.parametrize("operation", [chord, square_by_kernel, gyro_difference])
+@pytest.mark.parametrize("side", [0, 1])
+def test_what_is_no_number_shows(operation, side):
+    ends = list(torch.randn(2, 40, 3, generator=torch.Generator().manual_seed(0)))
+    ends[side][7, 1] = torch.nan
+    out = operation(*ends, torch.tensor(1.5)).reshape(40, -1)
+    assert out.isnan().any(1).nonzero().flatten().tolist() == [7]

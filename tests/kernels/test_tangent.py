@@ -250,3 +250,14 @@ def test_no_edges_have_no_gradient():
     out = tangent_aggregate(u, u, adj, torch.tensor(1.0), torch.zeros(0))
     (gradient,) = torch.autograd.grad(out.sum(), u)
     assert out.count_nonzero() == gradient.count_nonzero() == 0
+
+
+def test_what_is_no_number_shows():
+    adj = Adjacency.from_edges(*torch.tensor([[0, 2], [1, 3]]), (4, 4), self_loops=True)
+    u, ones = torch.randn(4, 3, generator=torch.Generator().manual_seed(0)), torch.ones(4, 3)
+    u[0, 0] = torch.nan
+    at_nan, to_nan = (
+        tangent_aggregate(*ends, adj, torch.tensor(1.0), torch.ones(6)) for ends in ((u, ones), (ones, u))
+    )
+    assert at_nan.isnan().any(1).tolist() == [True, False, False, False]
+    assert to_nan.isnan().any(1).tolist() == [True, True, False, False]

@@ -6,8 +6,10 @@ from torch_geometric.nn import GCNConv
 
 from hyperboloid import InputError
 from hyperboloid.geometry import Euclidean
+from hyperboloid.kernels import Adjacency
 from hyperboloid.nn import GCN, GCNLayer, SparseFeatures
 from hyperboloid.nn.encoder import Sizes
+from hyperboloid.nn.gcn import row_weights, symmetric_weights
 from hyperboloid.nn.settings import ModelSettings
 
 from .helpers import D, K, N, features, randomize
@@ -60,6 +62,19 @@ def test_edge_weights_of_other_kinds(example, normalization):
     torch.testing.assert_close(layer(x, example.edges, counts), layer(x, example.edges, counts.double()))
     with pytest.raises(InputError, match="edge_weight must have one axis"):
         layer(x, example.edges, counts.unsqueeze(1))
+
+
+@pytest.mark.parametrize("weights", [symmetric_weights, row_weights])
+def test_what_follows_from_the_graph_alone_is_computed_once(weights):
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    adj, other = (Adjacency.from_edges(*edges, (3, 3), self_loops=loops) for loops in (True, False))
+    with torch.inference_mode():
+        first = weights(adj, None, torch.float32)
+    assert weights(adj, None, torch.float32) is first
+    assert not first.is_inference()  # it must serve training later
+    assert weights(other, None, torch.float32).numel() == 4
+    torch.testing.assert_close(weights(adj, None, torch.float64).float(), first)
+    torch.testing.assert_close(weights(adj, torch.full((7,), 2.0), torch.float32), first)
 
 
 def test_an_unknown_normalisation():

@@ -52,7 +52,8 @@ def end_numbers(
     n, root, s, stretch = radii(u_ptr + place, inside, beta_ptr + row // per_beta, out_ptr, there)
     cosh = tl.sqrt(1 + s * s)
     tl.store(out_ptr, n, there)
-    tl.store(out_ptr + 1, tl.where(n > TINY, 1 / tl.maximum(n, TINY), 0.0), there)
+    near = n <= TINY  # what is no number is not near, and stays none
+    tl.store(out_ptr + 1, tl.where(near, 0.0, 1 / tl.where(near, 1.0, n)), there)
     tl.store(out_ptr + 2, s, there)
     tl.store(out_ptr + 3, cosh, there)
     tl.store(out_ptr + 4, stretch, there)
@@ -96,7 +97,7 @@ def pair_sums(
     n_v, inverse_v = tl.load(y_ends_ptr, there, 0.0), tl.load(y_ends_ptr + 1, there, 0.0)
     d_n, whole = tl.sum(squares, 1) / tl.maximum(n_u + n_v, TINY), tl.sum(apart, 1)
     left, inverse = whole - d_n * d_n, inverse_u * inverse_v
-    turned = tl.where(inverse > 0, left * inverse, 1.0)  # the origin has no direction, and counts as 0
+    turned = tl.where(inverse == 0, 1.0, left * inverse)  # the origin has no direction, and counts as 0
     again = there & (left < RADIAL * whole) & (inverse > 0)
     if tl.max(again.to(tl.int32), 0) > 0:
         o, turns = overlap(d_n, n_u, inverse_u, n_v, inverse_v)[:, None], none
@@ -125,7 +126,7 @@ def in_turn(o):
 @triton.jit
 def turn_products(n_u, inverse_u, n_v, inverse_v, turned):
     """turn·u, turn·v and 1 − û·v̂ of pairs, from ‖û − v̂‖²; the origin has no direction, and counts as 0."""
-    bend = tl.where((inverse_u > 0) & (inverse_v > 0), turned * 0.5, 1.0)
+    bend = tl.where((inverse_u == 0) | (inverse_v == 0), 1.0, turned * 0.5)
     longer = tl.maximum(n_u, n_v) * bend
     return longer * n_u, -longer * n_v, bend
 
