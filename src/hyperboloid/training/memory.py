@@ -17,9 +17,10 @@ from .tasks import Task
 
 #: On a CPU a larger batch gains nothing, and on a GPU one that fills the memory leaves no room for other programs.
 MOST_ON_CPU, SHARE_OF_MEMORY = 16, 0.7
-#: On a CPU models that write vectors for edges and pairs, more bytes of them than this, are faster one by one: measured
-#: for GCN on Cora, 16 models at d = 16 (1.7 MB) are 1.4 times as fast in a batch, at d = 32 0.8 times.
-CACHED = 2 * 2**20
+#: On a CPU models whose aggregation is no single kernel take turns where an epoch of one goes through more bytes than
+#: these: so many vectors for every node and numbers for every edge. Measured with 16 models on two cores: Cora at d = 64
+#: (2 MB) is 1.2 to 1.5 times as fast in a batch, Pubmed at d = 8 (4 MB) 1.4, at d = 16 (6 MB) 0.9 to 1.1, Amazon 0.9.
+CACHED, PASSED_BY_NODE, PASSED_BY_EDGE = 4 * 2**20, 3, 2
 #: What a model of a batch on a CPU needs at most, by measuring the largest ones: vectors for every pair that is decoded
 #: and every neighbour; where the aggregation is one kernel, numbers for those, and vectors for every node. Features of
 #: which some are dropped are copied.
@@ -86,10 +87,11 @@ def _fused(model: str, task: Task, settings: Settings) -> bool:
 
 
 def batch_is_faster(model: str, task: Task, settings: Settings) -> bool:
-    """Whether many models are trained sooner as one program; always on a GPU, and where they write no such vectors."""
+    """Whether many models are trained sooner as one program; always on a GPU, and where one kernel aggregates."""
     if task.device.type == "cuda" or _fused(model, task, settings):
         return True
-    return _edges(task) * settings.dim * task.dtype.itemsize <= CACHED
+    numbers = PASSED_BY_NODE * task.graph.num_nodes * settings.dim + PASSED_BY_EDGE * _edges(task)
+    return numbers * task.dtype.itemsize <= CACHED
 
 
 def capacity(model: str, task: Task, settings: Settings) -> int:
