@@ -16,4 +16,6 @@ class Function(torch.autograd.Function):
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
-        cls.forward.__signature__ = inspect.signature(cls.forward)  # type: ignore[attr-defined]
+        forward = cls.__dict__.get("forward")
+        if isinstance(forward, staticmethod):
+            forward.__func__.__signature__ = inspect.signature(forward.__func__)  # type: ignore[attr-defined]

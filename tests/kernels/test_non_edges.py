@@ -54,3 +54,12 @@ def test_a_square_root_that_rounds_up_is_corrected(key):
     assert (torch.tensor(v) != ((1 + (8 * rank + 1).double().sqrt()) / 2).long()).any()
     u = [r - b * (b - 1) // 2 for r, b in zip(rank.tolist(), v, strict=True)]
     assert sampler_of(num_nodes, 0).sample(key, count).tolist() == [u, v]
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("key", [3, torch.tensor([3, 4], dtype=torch.int32)])
+def test_nothing_is_drawn_where_nothing_is_asked_for(key):
+    shape = (*(key.shape if isinstance(key, torch.Tensor) else ()), 2, 0)
+    sampler = NegativeSampler(torch.empty(2, 0, dtype=torch.long), 5)
+    assert sampler.with_edges(key).shape == shape
+    assert sampler_of(60, 8).sample(key, 0).shape == shape

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch.func import vmap
 
+from hyperboloid.errors import InputError
 from hyperboloid.geometry import Lorentz
 from hyperboloid.kernels import cpu_pairs, pair_sqdist, use_backend
 
@@ -200,3 +201,10 @@ def test_what_is_no_number_shows(lorentz, fast):
     with use_backend(fast):
         out = pair_sqdist(z, pairs, torch.tensor(1.0), lorentz=lorentz)
     assert out.isnan().nonzero().flatten().tolist() == [0, 599]
+
+
+@pytest.mark.parametrize("beta", [None, torch.tensor(1.0)])
+@pytest.mark.parametrize("last", [-1, 4, 10**9])
+def test_pairs_of_nodes_that_are_not_there_are_refused_on_a_cpu(beta, last):
+    with pytest.raises(InputError, match=r"the pairs name nodes (-1 to 2|0 to \d+), and there are nodes 0 to 3\."):
+        pair_sqdist(torch.ones(4, 2), torch.tensor([[0, 1], [2, last]]), beta)

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 import torch
-from torch.func import vmap
+from torch.func import jacrev, vmap
 
 from hyperboloid.kernels import dropout, fold, keep_mask, random_stream, use_backend
 from hyperboloid.kernels.random import hash32_int
@@ -268,3 +268,25 @@ def test_wide_rows_begin_where_four_numbers_can_be_read():
     with use_backend("triton"), random_stream(3, 7):
         strides = [dropout(torch.ones(shape), 0.4, training=True).stride() for shape in ((4, 767), (4, 768), (4, 40))]
     assert strides == [(768, 1), (768, 1), (40, 1)]
+
+
+@pytest.mark.usefixtures("backend")
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.bfloat16, torch.complex64])
+def test_what_no_kernel_takes_is_dropped_too(dtype):
+    x = torch.arange(1, 41).to(dtype)
+    with random_stream(3, 7):
+        out = dropout(x, 0.25, training=True)
+    with random_stream(3, 7):
+        keep = keep_mask((40,), 0.25, CPU)
+    torch.testing.assert_close(out, x * keep / 0.75)
+
+
+def test_jacobians_of_dropout():
+    def drop(x):
+        with random_stream(3, 7):
+            return dropout(x, 0.25, training=True)
+
+    scale = drop(torch.ones(6))
+    with torch.no_grad():
+        torch.testing.assert_close(jacrev(drop)(torch.ones(6)), scale.diag())
+    torch.testing.assert_close(jacrev(drop)(torch.ones(6)), scale.diag())

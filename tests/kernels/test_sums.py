@@ -59,3 +59,13 @@ def test_sparse_products_of_many_models_have_the_values_of_dense_ones(dtype, n, 
     tolerance = {"rtol": 1e-4, "atol": 1e-4} if dtype == torch.float32 else {}
     torch.testing.assert_close(found, expected, **tolerance)
     torch.testing.assert_close(*(torch.autograd.grad(out, w, grad)[0] for out in (found, expected)), **tolerance)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_the_gradient_in_the_weights_does_not_look_at_them(dtype):
+    """Also where there are more parallel edges than a matrix has places."""
+    adj = Adjacency.from_edges(torch.zeros(5).long(), torch.ones(5).long(), (2, 2), self_loops=False)
+    u = torch.tensor([[1.0, 2.0], [5.0, 5.0]], dtype=dtype)
+    weight = torch.tensor([torch.inf, 1, 0, torch.nan, -1], dtype=dtype, requires_grad=True)
+    (grad,) = torch.autograd.grad(weighted_sum(u, adj, weight), weight, torch.ones(2, 2, dtype=dtype))
+    assert grad.tolist() == [3] * 5

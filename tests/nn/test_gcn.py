@@ -1,12 +1,15 @@
 """GCN: the values of PyG's GCNConv, with its weights."""
 
+import copy
+
 import pytest
 import torch
+from torch.func import grad
 from torch_geometric.nn import GCNConv
 
 from hyperboloid import InputError
 from hyperboloid.geometry import Euclidean
-from hyperboloid.kernels import Adjacency
+from hyperboloid.kernels import Adjacency, use_backend
 from hyperboloid.nn import GCN, GCNLayer, SparseFeatures
 from hyperboloid.nn.encoder import Sizes
 from hyperboloid.nn.gcn import row_weights, symmetric_weights
@@ -75,6 +78,13 @@ def test_what_follows_from_the_graph_alone_is_computed_once(weights):
     assert weights(other, None, torch.float32).numel() == 4
     torch.testing.assert_close(weights(adj, None, torch.float64).float(), first)
     torch.testing.assert_close(weights(adj, torch.full((7,), 2.0), torch.float32), first)
+
+
+def test_what_torch_func_wraps_is_not_remembered():
+    adj = Adjacency.from_edges(*torch.tensor([[0, 1], [1, 0]]), (2, 2), self_loops=True)
+    with use_backend("reference"):
+        grad(lambda x: (row_weights(adj, None, torch.float32) * x).sum())(torch.ones(()))
+    assert row_weights(copy.deepcopy(adj), None, torch.float32).tolist() == [0.5] * 4
 
 
 def test_an_unknown_normalisation():

@@ -195,7 +195,10 @@ class Adjacency:
         """What follows from the graph alone, and is asked for in every epoch: computed the first time."""
         if what not in self._known:
             with torch.inference_mode(False):
-                self._known[what] = compute()
+                found = compute()
+            if torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(found):
+                return found  # of this compilation or transformation, and of no other
+            self._known[what] = found
         return self._known[what]
 
     def _is_looped(self) -> bool:

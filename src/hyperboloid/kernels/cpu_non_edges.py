@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from .cpu_loops import Array
@@ -44,19 +43,18 @@ def _random_non_edges(
 def random_non_edges(
     edges: Tensor, key: Key, count: int, below: Tensor, non_edges: int, buckets: tuple[int, Tensor, int]
 ) -> Tensor:
-    """See :func:`hyperboloid.kernels.gpu_non_edges.random_non_edges`."""
+    """See :func:`hyperboloid.kernels.gpu_non_edges.random_non_edges`; here there may be any number of edges."""
     shift, start, _ = buckets
-    keys = key if isinstance(key, Tensor) else torch.tensor(key)
+    shape, numbers = (key.shape, key.flatten().tolist()) if isinstance(key, Tensor) else ((), [key])
     first = edges.size(1)
-    out = torch.empty(*keys.shape, 2, first + count, dtype=edges.dtype)
+    out = edges.new_empty(*shape, 2, first + count)
     out[..., :first] = edges
-    of_keys = out.view(-1, 2, first + count).numpy()
+    of_keys = out.view(len(numbers), 2, first + count).numpy()
     known = below.numpy(), start.numpy(), shift, non_edges
 
     def one(m: int) -> None:
         low, high = of_keys[m, :, first:]
         over_range(_random_non_edges, count, 30, numbers[m], *known, low, high)
 
-    numbers = keys.reshape(-1).tolist()
     over_models(one, len(numbers), 30 * count)
     return out

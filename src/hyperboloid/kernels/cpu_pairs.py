@@ -19,6 +19,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hyperboloid.errors import InputError
+
 from .cpu_loops import CUT, TINY, Array, _add_gradient, _inline, _legs, _length, _pair, held
 from .threads import loop, over_models, over_range, over_rows
 
@@ -215,12 +217,21 @@ def _flat_pull(
             out[i, c] = 2 * (of_z * np.float64(z[i, c]) - total[c])
 
 
-def _by_node(ends: Array, nodes: int) -> tuple[Array, Array, Array]:
-    """What :func:`_sort` finds of pairs ``(2, P)``."""
+def _by_node(ends: Array, nodes: int) -> tuple[Array, tuple[Array, Array, Array]]:
+    """Where each node's pairs start if both sides are counted ``(N + 1,)``, and what :func:`_sort` finds of them."""
     ptr = np.zeros((2, nodes + 1), np.int64)
     entry, other = (np.empty(ends.shape, np.uint32 if most < 2**32 else np.uint64) for most in (ends.shape[1], nodes))
     over_range(_sort, 2, 5 * ends.shape[1], ends, ptr, entry, other)
-    return ptr, entry, other
+    return ptr.sum(0), (ptr, entry, other)
+
+
+def _checked(pairs: Tensor, nodes: int) -> Array:
+    """Pairs ``(2, P)`` as loops take them, which would read whatever lies beyond the last node."""
+    if pairs.numel():
+        least, most = (int(end) for end in pairs.aminmax())
+        if least < 0 or most >= nodes:
+            raise InputError(f"the pairs name nodes {least} to {most}, and there are nodes 0 to {nodes - 1}.")
+    return pairs.contiguous().numpy()
 
 
 def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -233,10 +244,8 @@ def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple
     def one(m: int) -> None:
         x, b, known = z[m].contiguous().numpy(), float(beta[m]), polar[m].numpy()
         over_range(_polar, nodes, 50 + d, x, b**0.5, known)
-        over_range(
-            _squares, count, 30 + 2 * d, x, known, pairs[m].contiguous().numpy(), b, lorentz,
-            out[m].numpy(), value[m].numpy(), slope[m].numpy(),
-        )  # fmt: skip
+        results = out[m].numpy(), value[m].numpy(), slope[m].numpy()
+        over_range(_squares, count, 30 + 2 * d, x, known, _checked(pairs[m], nodes), b, lorentz, *results)
 
     over_models(one, models, count * (30 + 2 * d))
     return out, value, slope, polar
@@ -251,17 +260,15 @@ def pair_gradients(
 
     def one(m: int) -> None:
         ends = pairs[m].contiguous().numpy()
-        sorted_pairs = ptr, _entry, _other = _by_node(ends, nodes)
+        cost, by_node = _by_node(ends, nodes)
         b, along_z, own, slopes = float(beta[m]), np.empty(nodes), grad[m].double(), slope[m]
         x, known = z[m].contiguous().numpy(), polar[m].numpy()
         careful = np.empty((0, d))
         if bool((slopes < 0).any()):
             careful, to_squares = np.zeros((nodes, d)), (own.numpy(), slopes.numpy())
-            over_rows(_pull_carefully, ptr.sum(0), 50 + 10 * d, x, known, b, *to_squares, *sorted_pairs, careful)
-        scales = own * slopes.clamp(min=0)
-        over_rows(
-            _pull, ptr.sum(0), 10 + 2 * d, x, known, b, scales.numpy(), *sorted_pairs, careful, out[m].numpy(), along_z
-        )
+            over_rows(_pull_carefully, cost, 50 + 10 * d, x, known, b, *to_squares, *by_node, careful)
+        scales = (own * slopes.clamp(min=0)).numpy()
+        over_rows(_pull, cost, 10 + 2 * d, x, known, b, scales, *by_node, careful, out[m].numpy(), along_z)
         of_beta = (float(own @ value[m]) - along_z.sum() / 2) / b
         grad_beta[m] = held(of_beta)
 
@@ -271,12 +278,11 @@ def pair_gradients(
 
 def flat_pair_squares(z: Tensor, pairs: Tensor) -> Tensor:
     """‖u − v‖² ``(M, P)``."""
-    (models, _, d), count = z.shape, pairs.size(2)
+    (models, nodes, d), count = z.shape, pairs.size(2)
     z, out = z.detach(), z.new_empty(models, count)
 
     def one(m: int) -> None:
-        ends = pairs[m].contiguous().numpy()
-        over_range(_flat_squares, count, 10 + d, z[m].contiguous().numpy(), ends, out[m].numpy())
+        over_range(_flat_squares, count, 10 + d, z[m].contiguous().numpy(), _checked(pairs[m], nodes), out[m].numpy())
 
     over_models(one, models, count * (10 + d))
     return out
@@ -288,11 +294,9 @@ def flat_pair_gradients(grad: Tensor, z: Tensor, pairs: Tensor) -> Tensor:
     out = torch.empty_like(z, memory_format=torch.contiguous_format)
 
     def one(m: int) -> None:
-        ends, own = pairs[m].contiguous().numpy(), grad[m].contiguous().numpy()
-        sorted_pairs = ptr, _entry, _other = _by_node(ends, nodes)
-        over_rows(
-            _flat_pull, ptr.sum(0), 10 + d, z[m].contiguous().numpy(), own, *sorted_pairs, out[m].numpy()
-        )  # fmt: skip
+        cost, by_node = _by_node(pairs[m].contiguous().numpy(), nodes)
+        x, own = z[m].contiguous().numpy(), grad[m].contiguous().numpy()
+        over_rows(_flat_pull, cost, 10 + d, x, own, *by_node, out[m].numpy())
 
     over_models(one, models, 2 * count * (10 + d))
     return out

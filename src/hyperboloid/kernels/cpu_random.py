@@ -25,16 +25,18 @@ def hashed(x: int) -> np.uint32:
 @loop
 def _mask(first: int, last: int, key: int, shift: int, least: int, out: Array) -> None:
     """Whether the upper bits of the hash of key + 0, key + 1, … are at least ``least``."""
-    for i in range(first, last):
-        out[i] = (hashed(key + i) >> np.uint32(shift)) >= np.uint32(least)
+    part = out[first:last]  # whose indices are never negative, as numba sees: only then is the loop vectorised
+    for i in range(part.shape[0]):
+        part[i] = (hashed(key + first + i) >> np.uint32(shift)) >= np.uint32(least)
 
 
 @loop
 def _dropped(first: int, last: int, x: Array, key: int, shift: int, least: int, share: float, out: Array) -> None:
     """Numbers x over ``share`` where the mask is True, else 0 times x."""
-    for i in range(first, last):
-        keep = (hashed(key + i) >> np.uint32(shift)) >= np.uint32(least)
-        out[i] = x[i] * np.float32(keep) / share
+    given, part = x[first:last], out[first:last]
+    for i in range(part.shape[0]):
+        keep = (hashed(key + first + i) >> np.uint32(shift)) >= np.uint32(least)
+        part[i] = given[i] * np.float32(keep) / share
 
 
 def _models(key: Tensor | None, number: int, p: Tensor) -> tuple[tuple[int, ...], Array, Array, Array]:
@@ -49,7 +51,7 @@ def _models(key: Tensor | None, number: int, p: Tensor) -> tuple[tuple[int, ...]
 def keep_mask(key: Tensor | None, number: int, p: Tensor, count: int) -> Tensor:
     """See :func:`hyperboloid.kernels.masks.keep_mask`; with keys or p of models ``(M,)`` the masks have that axis."""
     shape, keys, least, _ = _models(key, number, p)
-    out = torch.empty(*shape, count, dtype=torch.bool)
+    out = torch.empty(*shape, count, dtype=torch.bool, device=p.device)
     masks = out.view(len(keys), count).numpy()
 
     def one(m: int) -> None:
@@ -62,7 +64,7 @@ def keep_mask(key: Tensor | None, number: int, p: Tensor, count: int) -> Tensor:
 def dropout(x: Tensor, key: Tensor | None, number: int, p: Tensor) -> Tensor:
     """See :func:`hyperboloid.kernels.masks.dropout`; with keys or p of models ``(M,)`` x has that axis, too."""
     _, keys, least, of_p = _models(key, number, p)
-    out = torch.empty(x.shape, dtype=x.dtype)
+    out = torch.empty_like(x, memory_format=torch.contiguous_format)
     count = x.numel() // max(len(keys), 1)
     given, left = (t.reshape(len(keys), count).numpy() for t in (x.detach(), out))
     shares = (1 - of_p).astype(left.dtype)

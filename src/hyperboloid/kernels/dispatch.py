@@ -108,6 +108,9 @@ def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor | None, *, lorentz: bool 
         pairs: ``(2, P)`` int64 or int32.
         beta: scalar; None for flat space.
         lorentz: the Lorentzian distance, which is cut off where its square would pass 1e30.
+
+    In float32 the gradient is computed by hand: it has no second derivative, and :mod:`torch.func` knows it under vmap
+    only. The reference backend has them all.
     """
     if chosen_backend(z) != "reference" and z.dtype == torch.float32:
         return flat_squares(z, pairs) if beta is None else pair_squares(z, pairs, beta, lorentz)

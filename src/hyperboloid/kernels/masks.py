@@ -18,15 +18,20 @@ from .mapped import for_each
 
 def _backend(p: Tensor) -> Any:
     """The module that computes it."""
-    from .dispatch import chosen_backend
+    from .dispatch import chosen_backend, fast_backend
 
-    if chosen_backend(p) == "triton":
+    if "triton" in (chosen_backend(p), fast_backend(p)):
         from . import gpu_random
 
         return gpu_random
     from . import cpu_random
 
     return cpu_random
+
+
+def _is_wrapped(t: Tensor | None) -> bool:
+    """Whether it is of many models, or otherwise torch.func's."""
+    return t is not None and torch._C._functorch.is_functorch_wrapped_tensor(t)
 
 
 class _KeepMask(Function):
@@ -59,7 +64,7 @@ class _Dropout(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
         key, p = ctx.saved_tensors
-        again = _Dropout.apply if torch.is_grad_enabled() else _backend(p).dropout
+        again = _Dropout.apply if torch.is_grad_enabled() or _is_wrapped(grad) else _backend(p).dropout
         return again(grad, key, ctx.number, p), None, None, None
 
     @staticmethod
@@ -77,7 +82,8 @@ def keep_mask(key: Tensor | None, number: int, p: Tensor, count: int) -> Tensor:
         p: scalar.
         count: number of elements.
     """
-    out: Tensor = _KeepMask.apply(key, number, p, count)
+    draw = _KeepMask.apply if _is_wrapped(key) or _is_wrapped(p) else _backend(p).keep_mask  # which takes less ado
+    out: Tensor = draw(key, number, p, count)
     return out
 
 

@@ -14,9 +14,9 @@ from .fused import keep_for_gradient, with_models
 
 def _backend(t: Tensor) -> Any:
     """The module that computes it."""
-    from .dispatch import chosen_backend
+    from .dispatch import chosen_backend, fast_backend
 
-    if chosen_backend(t) == "triton":
+    if "triton" in (chosen_backend(t), fast_backend(t)):
         from . import gpu_pairs
 
         return gpu_pairs

@@ -185,7 +185,7 @@ def dropout(x: Tensor, p: float | Tensor, training: bool) -> Tensor:
     """Zero elements of ``x`` with probability ``p`` and scale the rest by 1/(1 − p)."""
     if not training:
         return x
-    if _backend(x) != "reference":
+    if _backend(x) != "reference" and x.dtype in (torch.float32, torch.float64):
         late = late_mask(p, x.device)
         return x if late is None else masks.dropout(x, *late)
     keep = keep_mask(x.shape, p, x.device)

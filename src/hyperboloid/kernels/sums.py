@@ -61,8 +61,9 @@ class _MatrixSum(Function):
         if needed[0]:
             to_u = adj.matrix(weight, transposed=True) @ grad
         if needed[1]:
-            # products of rows and columns where there are entries, without a vector for each
-            to_weight = torch.sparse.sampled_addmm(adj.matrix(weight), grad, u.mT, beta=0.0).values()
+            from .cpu_sums import weight_gradient
+
+            to_weight = weight_gradient(grad, u, adj)
         return to_u, to_weight, None
 
     @staticmethod

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -64,26 +65,17 @@ def _shared_out(
     loop: Callable[..., None], rows: int, cost: int, cuts: Callable[[int], list[int]], args: tuple[Any, ...]
 ) -> None:
     """Run a loop over rows; ``cuts`` between a number of parts are asked for if there are several."""
-    if torch.autograd._profiler_enabled():
-        with record_function(loop.__name__):
-            _on_threads(loop, rows, cost, cuts, args)
-    else:
-        _on_threads(loop, rows, cost, cuts, args)
-
-
-def _on_threads(
-    loop: Callable[..., None], rows: int, cost: int, cuts: Callable[[int], list[int]], args: tuple[Any, ...]
-) -> None:
     threads = min(torch.get_num_threads(), cost // WORTHWHILE)
-    if threads <= 1 or getattr(_here, "alone", False):
-        loop(0, rows, *args)
-        return
-    pool = _workers(threads - 1)
-    ends = [0, *cuts(threads), rows]
-    others = [pool.submit(loop, ends[k], ends[k + 1], *args) for k in range(1, threads)]
-    loop(ends[0], ends[1], *args)
-    for other in others:
-        other.result()
+    with record_function(loop.__name__) if torch.autograd._profiler_enabled() else nullcontext():
+        if threads <= 1 or getattr(_here, "alone", False):
+            loop(0, rows, *args)
+            return
+        pool = _workers(threads - 1)
+        ends = [0, *cuts(threads), rows]
+        others = [pool.submit(loop, ends[k], ends[k + 1], *args) for k in range(1, threads)]
+        loop(ends[0], ends[1], *args)
+        for other in others:
+            other.result()
 
 
 def over_models(work: Callable[[int], None], models: int, cost: int) -> None:
