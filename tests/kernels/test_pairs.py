@@ -203,6 +203,30 @@ def test_what_is_no_number_shows(lorentz, fast):
     assert out.isnan().nonzero().flatten().tolist() == [0, 599]
 
 
+@pytest.mark.parametrize("radius", [9.3, 14.3, 18.3, 25.3, 30.3])
+def test_gradients_of_points_on_one_ray(radius, fast):
+    """d_L² = 2 cosh(r_u − r_v) − 2, and nothing across."""
+    z = torch.zeros(40, 3)
+    z[:, 1] = radius + torch.rand(40, generator=torch.Generator().manual_seed(0))
+    z.requires_grad_()
+    with use_backend(fast):
+        squares = pair_sqdist(z, torch.arange(40).view(2, 20), torch.tensor(1.0), lorentz=True)
+        (grad,) = torch.autograd.grad(squares.sum(), z)
+    apart = (z[:20, 1] - z[20:, 1]).double()
+    exact = 2 * torch.sinh(torch.cat([apart, -apart]))
+    torch.testing.assert_close(grad[:, 1].double(), exact, rtol=1e-6, atol=1e-7)
+    assert not grad[:, [0, 2]].any()
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of Triton's interpreter, which is numpy
+@pytest.mark.parametrize("lorentz", [True, False])
+@pytest.mark.parametrize("other", [[0.5, 0.3], [0.0, 0.0], [torch.inf, 0.0], [torch.inf, torch.inf]])
+def test_points_at_infinity_have_no_distance(lorentz, other, fast):
+    z = torch.tensor([[torch.inf, 0.0], other])
+    with use_backend(fast):
+        assert pair_sqdist(z, torch.tensor([[0], [1]]), torch.tensor(1.0), lorentz=lorentz).isnan()
+
+
 @pytest.mark.parametrize("beta", [None, torch.tensor(1.0)])
 @pytest.mark.parametrize("last", [-1, 4, 10**9])
 def test_pairs_of_nodes_that_are_not_there_are_refused_on_a_cpu(beta, last):

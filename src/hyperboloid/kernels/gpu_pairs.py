@@ -35,6 +35,8 @@ SUMS = tl.constexpr(2)
 NUMBERS = tl.constexpr(5)
 #: Where less than this part is left of ‖u − v‖² without (‖u‖ − ‖v‖)², the rest is taken as ‖turn‖² again.
 RADIAL = tl.constexpr(1e-6)
+#: A smaller ‖û − v̂‖² is rounding: that of two vectors of single precision is larger, or 0.
+ROUNDING = tl.constexpr(1e-30)
 #: Pairs that one program takes where there are no coordinates, one to a thread: with two, the numbers of both need so
 #: many registers that few programs run at once (`tangent_slopes` took 39 instead of 30 µs on Amazon).
 TAKEN = 128
@@ -52,8 +54,8 @@ def end_numbers(
     n, root, s, stretch = radii(u_ptr + place, inside, beta_ptr + row // per_beta, out_ptr, there)
     cosh = tl.sqrt(1 + s * s)
     tl.store(out_ptr, n, there)
-    near = n <= TINY  # what is no number is not near, and stays none
-    tl.store(out_ptr + 1, tl.where(near, 0.0, 1 / tl.where(near, 1.0, n)), there)
+    near = n <= TINY  # what is no number, or infinite, is not near, and has no direction
+    tl.store(out_ptr + 1, tl.where(near, 0.0, 1 / tl.where(near, 1.0, n) + (n - n)), there)
     tl.store(out_ptr + 2, s, there)
     tl.store(out_ptr + 3, cosh, there)
     tl.store(out_ptr + 4, stretch, there)
@@ -105,7 +107,8 @@ def pair_sums(
             turn = turn_of(vectors(x_ptr, i, there, at + c, D), vectors(y_ptr, j, there, at + c, D), o)
             turns += turn * turn
         longer = tl.minimum(inverse_u, inverse_v)
-        turned = tl.where(again, tl.sum(turns, 1) * longer * longer, turned)
+        square = tl.sum(turns, 1) * longer * longer
+        turned = tl.where(again, tl.where(square > ROUNDING, square, 0.0), turned)
     sums_ptr += m * SUMS * count + p
     tl.store(sums_ptr, d_n, there)
     tl.store(sums_ptr + count, turned, there)
@@ -164,7 +167,8 @@ def _coefficients(end_ptr, inverse, there, its_s, dot, along, across, turned, ro
 
     ``dot`` is its product with turn, ``along`` a cosh((r_u − r_v)/2), ``across`` √β/max(‖u‖, ‖v‖).
     """
-    sideways = 2 * scale * (root * tl.load(end_ptr + 4, there, 0.0)) * its_s * across
+    # a turn that is rounding is none: far out the product with both sinh would make much of it
+    sideways = tl.where(turned == 0, 0.0, 2 * scale * (root * tl.load(end_ptr + 4, there, 0.0)) * its_s * across)
     lift = root * tl.load(end_ptr + 3, there, 0.0) * its_s * turned * 0.5
     radial = 2 * scale * (along + lift) * inverse
     # only the part of turn across the end counts

@@ -42,6 +42,8 @@ def _of_entries(sums_ptr, mine, its, beta_ptr, m, p, there, count):
         n_u, inverse_u, s_u, cosh_u, n_v, inverse_v, s_v, cosh_v, d_n, turned, dot_u, dot_v, root
     )
     o = overlap(d_n, n_u, inverse_u, n_v, inverse_v)
+    # of one ray turn is 0, and what its parts along u and v would leave of each other is rounding times e^r
+    c, its_c = tl.where(turned == 0, 0.0, c), tl.where(turned == 0, 0.0, its_c)
     return n_u, n_v, turned, dot_u, dot_v, bend, o, root, theta, shrink, coth, a, c, its_a, its_c
 
 
