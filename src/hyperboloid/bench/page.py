@@ -106,7 +106,8 @@ def _text(measured: Measured, page: Page, source: Path, *, grown: bool) -> str:
         "## One epoch",
         _first_paragraphs(epochs),
         f'"{epochs.DENSE_GAT}" is the network as users of PyG write it; `gat` and `gcn` are ours, with the values of '
-        "PyG's convolutions; they take sparse features. Rows measured before commit 016a3f1 have PyG's own "
+        "PyG's convolutions; they take sparse features, and share everything but the layer with LGCN, the compiled "
+        "loops of dropout, negatives and distances included. Rows measured before commit 016a3f1 have PyG's own "
         "convolutions behind our linear map instead. In brackets what the code published with the paper takes, where "
         "it is known.",
         "### CPU",
