@@ -431,16 +431,16 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 
 def test_the_environment_chooses_a_backend(monkeypatch):
-    from hyperboloid.kernels import dispatch
+    from hyperboloid.kernels import backend
 
-    token = dispatch._forced.set(None)
+    token = backend._forced.set(None)
     try:
         monkeypatch.setitem(os.environ, "HYPERBOLOID_BACKEND", "reference")
-        assert dispatch.chosen_backend(torch.zeros(1)) == "reference"
+        assert backend.chosen_backend(torch.zeros(1)) == "reference"
         with use_backend("cpu"):
-            assert dispatch.chosen_backend(torch.zeros(1)) == "cpu"
+            assert backend.chosen_backend(torch.zeros(1)) == "cpu"
         monkeypatch.setitem(os.environ, "HYPERBOLOID_BACKEND", "fast")
         with pytest.raises(InputError, match="HYPERBOLOID_BACKEND must be one of reference, cpu, triton, not 'fast'"):
             lorentz_aggregate(torch.ones(12, 2), graph(), torch.tensor(1.0))
     finally:
-        dispatch._forced.reset(token)
+        backend._forced.reset(token)

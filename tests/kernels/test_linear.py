@@ -1,6 +1,6 @@
-"""The linear map of a GPU against torch's own in double precision.
+"""The linear map of a GPU, and of many models on a CPU, against torch's own in double precision.
 
-Without a GPU the kernels run in Triton's interpreter.
+Without a GPU its kernels run in Triton's interpreter.
 """
 
 from importlib.util import find_spec
@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch.func import jacrev, vjp, vmap
 from torch.nn import functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from hyperboloid.kernels import linear, use_backend
 
@@ -104,8 +105,9 @@ def test_nothing_to_multiply(nodes, width, columns):
     assert torch.equal(product, torch.zeros(1, columns, width, device=DEVICE))
 
 
+@pytest.mark.parametrize("backend", ["triton", "cpu"] if DEVICE == "cpu" else ["triton"])
 @pytest.mark.parametrize("mapped", [(0, 0), (None, 0), (0, None), (1, 1), None])
-def test_values_and_gradients(mapped):
+def test_values_and_gradients(mapped, backend):
     sizes = (3, 300, 6), (3, 4, 6)
     if mapped is None:
         (x, weight), probe = (normal(*size[1:]) for size in sizes), normal(300, 4)
@@ -117,8 +119,9 @@ def test_values_and_gradients(mapped):
     found = []
     for function, dtype in ((linear, torch.float32), (F.linear, torch.float64)):
         own = [t.to(dtype).requires_grad_() for t in (x, weight)]
-        out = function(*own) if mapped is None else vmap(function, in_dims=mapped)(*own)
-        found.append([out, *torch.autograd.grad((out * probe).sum(), own)])
+        with use_backend(backend):
+            out = function(*own) if mapped is None else vmap(function, in_dims=mapped)(*own)
+            found.append([out, *torch.autograd.grad((out * probe).sum(), own)])
     for mine, theirs in zip(*found, strict=True):
         assert_accurate(mine, theirs)
 
@@ -134,6 +137,27 @@ def test_who_multiplies():
         assert linear(x.to("meta"), weight.to("meta")).shape == (4, 3)
     with torch.autocast(DEVICE, torch.bfloat16):
         assert linear(x, weight).dtype == torch.bfloat16
+
+
+@pytest.mark.skipif(DEVICE != "cpu", reason="a GPU has its own products")
+def test_models_on_a_cpu_multiply_what_they_share_once():
+    """Then they are one product, there and back, and no gradient is the transpose of Xᵀ G, which takes longer."""
+    x, weights = normal(50, 6), normal(3, 4, 6).requires_grad_()
+    products = []
+
+    class Seen(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if function in (torch.ops.aten.mm.default, torch.ops.aten.bmm.default):
+                products.append([tuple(t.shape) for t in args])
+            return function(*args, **(kwargs or {}))
+
+    with use_backend("cpu"), Seen():
+        vmap(linear, in_dims=(None, 0))(x, weights).sum().backward()
+    assert products == [[(50, 6), (6, 12)], [(12, 50), (50, 6)]]
+    products.clear()
+    with use_backend("cpu"), Seen():
+        vmap(linear)(x.expand(3, -1, -1).clone(), weights).sum().backward()
+    assert products == [[(3, 50, 6), (3, 6, 4)], [(3, 4, 50), (3, 50, 6)]]
 
 
 def test_models_of_models():

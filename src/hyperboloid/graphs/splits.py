@@ -12,7 +12,7 @@ from torch import Tensor
 from hyperboloid.errors import InputError
 from hyperboloid.graphs.graph import UNLABELLED, Graph
 from hyperboloid.kernels import Key, random_numbers
-from hyperboloid.kernels.dispatch import chosen_backend
+from hyperboloid.kernels.backend import chosen_backend, kernels_for
 
 DISEASE_NAMES = frozenset({"disease", "disease_lp", "disease_nc"})
 
@@ -120,16 +120,13 @@ class NegativeSampler:
     def _after(self, edges: Tensor, key: Key, count: int) -> Tensor:
         """Some edges, then random non-edges."""
         pairs = self._non_edges
-        backend = chosen_backend(pairs.below)
-        if backend == "reference":
+        if chosen_backend(pairs.below) == "reference":
             numbers = random_numbers(key, count, pairs.below.device)  # of a range far larger than the number of pairs
             drawn = pairs[numbers % pairs.count].movedim(0, -2).to(edges.dtype)
             return torch.cat([edges.expand(*drawn.shape[:-1], -1), drawn], dim=-1)
-        if backend == "triton":
-            from hyperboloid.kernels.gpu_non_edges import random_non_edges
-        else:
-            from hyperboloid.kernels.cpu_non_edges import random_non_edges
-        return random_non_edges(edges, key, count, pairs.below, pairs.count, pairs.buckets)
+        kernels = kernels_for(pairs.below, "gpu_non_edges", "cpu_non_edges")
+        after: Tensor = kernels.random_non_edges(edges, key, count, pairs.below, pairs.count, pairs.buckets)
+        return after
 
 
 @dataclass(frozen=True, eq=False)

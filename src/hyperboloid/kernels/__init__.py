@@ -1,6 +1,7 @@
 """The sparse operations behind the layers: neighbourhoods, Lorentzian attention and aggregation, random masks."""
 
 from .adjacency import Adjacency, cached_adjacency
+from .backend import use_backend
 from .dispatch import (
     additive_attention,
     frechet_aggregate,
@@ -10,7 +11,6 @@ from .dispatch import (
     row_normalize,
     row_softmax,
     tangent_aggregate,
-    use_backend,
     weighted_sum,
 )
 from .dropped import DroppedRows, late_dropout

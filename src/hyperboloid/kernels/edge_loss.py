@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from hyperboloid.errors import InputError
 from hyperboloid.function import Function
 
-from .dispatch import chosen_backend
+from .backend import chosen_backend
 from .mapped import in_front
 
 

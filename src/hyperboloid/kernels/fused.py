@@ -17,6 +17,7 @@ from hyperboloid.first_order import first_order
 from hyperboloid.function import Function
 
 from .adjacency import Adjacency, Index, Side
+from .backend import kernels_for
 
 
 def _flat(index: Index) -> list[Tensor]:
@@ -31,15 +32,7 @@ def _unflat(tensors: list[Tensor], symmetric: bool, looped: bool) -> Index:
 
 def _backend(t: Tensor) -> Any:
     """The module that computes it."""
-    from .dispatch import chosen_backend, fast_backend
-
-    if "triton" in (chosen_backend(t), fast_backend(t)):
-        from . import gpu
-
-        return gpu
-    from . import cpu_fused
-
-    return cpu_fused
+    return kernels_for(t, "gpu", "cpu_fused")
 
 
 @torch.library.custom_op("hyperboloid::aggregate", mutates_args=())

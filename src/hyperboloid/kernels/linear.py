@@ -1,4 +1,4 @@
-"""The linear map; on a GPU its products are those of `gpu_linear.py`."""
+"""The linear map; on a GPU by the products of `gpu_linear.py`, for many models on a CPU by those of `cpu_linear.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from torch import Tensor
 
 from hyperboloid.function import Function
 
+from .backend import chosen_backend, kernels_for
 from .mapped import in_front
+
+
+def _backend(t: Tensor) -> Any:
+    """The module that multiplies."""
+    return kernels_for(t, "gpu_linear", "cpu_linear")
 
 
 class _Linear(Function):
@@ -17,9 +23,8 @@ class _Linear(Function):
 
     @staticmethod
     def forward(x: Tensor, weight: Tensor) -> Tensor:
-        from . import gpu_linear
-
-        return gpu_linear.row_product(x, weight)
+        out: Tensor = _backend(x).row_product(x, weight)
+        return out
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -48,9 +53,8 @@ class _TallProduct(Function):
 
     @staticmethod
     def forward(a: Tensor, x: Tensor) -> Tensor:
-        from . import gpu_linear
-
-        return gpu_linear.tall_product(a, x)
+        out: Tensor = _backend(x).tall_product(a, x)
+        return out
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -69,17 +73,27 @@ class _TallProduct(Function):
 
 def takes_kernels(x: Tensor, weight: Tensor | None = None) -> bool:
     """Whether kernels of a GPU multiply features ``(N, k)``; with a weight ``(d, k)``, whether it fits, too."""
-    from .dispatch import chosen_backend
+    return x.dtype == torch.float32 and chosen_backend(x) == "triton" and _plain(x, weight)
 
+
+def _plain(x: Tensor, weight: Tensor | None) -> bool:
+    """Whether features ``(N, k)`` are an ordinary matrix of float32 or float64, and a weight ``(d, k)`` fits."""
     if weight is not None and (weight.dtype, weight.device, weight.size(-1)) != (x.dtype, x.device, x.size(-1)):
         return False
-    plain = x.dtype == torch.float32 and x.dim() == 2 and x.layout == torch.strided
-    return plain and chosen_backend(x) == "triton" and not torch.is_autocast_enabled(x.device.type)
+    ordinary = x.dtype in (torch.float32, torch.float64) and x.dim() == 2 and x.layout == torch.strided
+    return ordinary and not torch.is_autocast_enabled(x.device.type)
+
+
+def _of_many_on_cpu(x: Tensor, weight: Tensor) -> bool:
+    """Whether these are of many models on a CPU; of a single one torch's own product is as fast."""
+    if chosen_backend(x) != "cpu":
+        return False
+    return any(torch._C._functorch.is_batchedtensor(t) for t in (x, weight)) and _plain(x, weight)
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x Wᵀ + b ``(N, d)`` for ``(N, k)``, ``(d, k)`` and ``(d,)``."""
-    if takes_kernels(x, weight):
+    if takes_kernels(x, weight) or _of_many_on_cpu(x, weight):
         out: Tensor = _Linear.apply(x, weight)
         return out if bias is None else out + bias
     return torch.nn.functional.linear(x, weight, bias)

@@ -13,20 +13,13 @@ from torch import Tensor
 
 from hyperboloid.function import Function
 
+from .backend import kernels_for
 from .mapped import for_each
 
 
 def _backend(p: Tensor) -> Any:
     """The module that computes it."""
-    from .dispatch import chosen_backend, fast_backend
-
-    if "triton" in (chosen_backend(p), fast_backend(p)):
-        from . import gpu_random
-
-        return gpu_random
-    from . import cpu_random
-
-    return cpu_random
+    return kernels_for(p, "gpu_random", "cpu_random")
 
 
 def _is_wrapped(t: Tensor | None) -> bool:

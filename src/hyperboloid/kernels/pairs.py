@@ -9,20 +9,13 @@ from torch import Tensor
 from hyperboloid.first_order import first_order
 from hyperboloid.function import Function
 
+from .backend import kernels_for
 from .fused import keep_for_gradient, with_models
 
 
 def _backend(t: Tensor) -> Any:
     """The module that computes it."""
-    from .dispatch import chosen_backend, fast_backend
-
-    if "triton" in (chosen_backend(t), fast_backend(t)):
-        from . import gpu_pairs
-
-        return gpu_pairs
-    from . import cpu_pairs
-
-    return cpu_pairs
+    return kernels_for(t, "gpu_pairs", "cpu_pairs")
 
 
 class _PairSquares(Function):

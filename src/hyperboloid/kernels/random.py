@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from . import masks
+from .backend import chosen_backend
 
 BITS = 24  # of a random number: a float32 in [0, 1) has this many
 
@@ -44,12 +45,6 @@ def hash32_int(x: int) -> int:
     return x ^ (x >> 16)
 
 
-def _backend(t: Tensor) -> str:
-    from .dispatch import chosen_backend
-
-    return chosen_backend(t)
-
-
 Key = int | Tensor  # the bits of an int32: a plain number, or a tensor where every model of a batch has its own
 
 
@@ -64,7 +59,7 @@ def fold(key: Key, number: Key) -> Key: ...
 def fold(key: Key, number: Key) -> Key:
     """A new key from a key and a number."""
     if isinstance(key, Tensor):
-        if _backend(key) == "triton":
+        if chosen_backend(key) == "triton":
             from . import gpu_random
 
             return gpu_random.fold(key, number)
@@ -168,7 +163,7 @@ def keep_mask(shape: torch.Size | tuple[int, ...], p: float | Tensor, device: to
     if torch.compiler.is_compiling():
         return None if _is_zero(p) else torch.rand(shape, device=device) >= p
     count = torch.Size(shape).numel()
-    if _backend(torch.empty(0, device=device)) != "reference":
+    if chosen_backend(torch.empty(0, device=device)) != "reference":
         late = late_mask(p, device)
         return None if late is None else masks.keep_mask(*late, count).view(shape)
     turn = _take_turn(p)
@@ -185,7 +180,7 @@ def dropout(x: Tensor, p: float | Tensor, training: bool) -> Tensor:
     """Zero elements of ``x`` with probability ``p`` and scale the rest by 1/(1 − p)."""
     if not training:
         return x
-    if _backend(x) != "reference" and x.dtype in (torch.float32, torch.float64):
+    if chosen_backend(x) != "reference" and x.dtype in (torch.float32, torch.float64):
         late = late_mask(p, x.device)
         return x if late is None else masks.dropout(x, *late)
     keep = keep_mask(x.shape, p, x.device)

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from hyperboloid.geometry import Curvature
 from hyperboloid.kernels import Adjacency, pair_sqdist
 from hyperboloid.kernels.adjacency import cached_adjacency
-from hyperboloid.kernels.dispatch import chosen_backend
+from hyperboloid.kernels.backend import chosen_backend
 
 from .encoder import Sizes
 from .riemannian_sgd import RiemannianSGD

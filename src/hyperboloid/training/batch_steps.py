@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from hyperboloid.kernels.dispatch import chosen_backend
+from hyperboloid.kernels.backend import chosen_backend
 
 from .patience import bounds_of
 

@@ -1,0 +1,61 @@
+"""Which backend computes: it depends on where tensors are and on their type, unless somebody asks for one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Literal, cast, get_args
+
+import torch
+from torch import Tensor
+
+from hyperboloid.errors import InputError
+
+Backend = Literal["reference", "cpu", "triton"]
+
+_forced: ContextVar[Backend | None] = ContextVar("backend", default=None)
+
+
+@contextmanager
+def use_backend(name: Backend) -> Iterator[None]:
+    """Compute everything inside by one backend, as far as it goes; what it does not have is the reference's."""
+    token = _forced.set(name)
+    try:
+        yield
+    finally:
+        _forced.reset(token)
+
+
+def chosen_backend(t: Tensor) -> Backend:
+    """Which backend takes this: the one asked for by :func:`use_backend` or ``HYPERBOLOID_BACKEND``, or the fastest."""
+    if torch.compiler.is_compiling():  # a compiler needs operations that it can see into, or that are registered
+        return "reference"
+    forced = _forced.get() or os.environ.get("HYPERBOLOID_BACKEND")
+    if forced:
+        if forced not in get_args(Backend):
+            raise InputError(f"HYPERBOLOID_BACKEND must be one of {', '.join(get_args(Backend))}, not '{forced}'.")
+        return cast(Backend, forced)
+    return "reference" if t.dtype in (torch.float16, torch.bfloat16) else fast_backend(t)
+
+
+def fast_backend(t: Tensor) -> Backend:
+    """The fastest backend where ``t`` lies."""
+    if t.device.type == "cpu":
+        return "cpu"
+    return "triton" if t.device.type == "cuda" and _has_triton() else "reference"
+
+
+def kernels_for(t: Tensor, on_gpu: str, on_cpu: str) -> Any:
+    """The module that has the kernels for a tensor, of two by name; imported only now, because triton is heavy."""
+    name = on_gpu if "triton" in (chosen_backend(t), fast_backend(t)) else on_cpu
+    return import_module(f".{name}", __package__)
+
+
+@cache
+def _has_triton() -> bool:
+    return find_spec("triton") is not None
