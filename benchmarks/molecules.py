@@ -9,7 +9,7 @@ import json
 import os
 import time
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does; torch reads it once
+os.environ |= {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "1000"}  # as the command line does; torch reads it once
 
 import numpy as np
 import torch

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 
 import typer
 
 from hyperboloid.errors import InputError, TrainingError
+from hyperboloid.process import keep_memory, wait_briefly
 from hyperboloid.version import __version__
 
 from . import (
@@ -73,9 +73,8 @@ def options(
 
 def main() -> None:
     """Run the command; 0 done, 1 failed, 2 bad input, 130 interrupted."""
-    # OpenMP's threads wait by spinning; on a machine that does something else too, that makes training several
-    # times slower. The variable is read when torch is imported, which no command has done yet.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    wait_briefly()  # no command has imported torch yet
+    keep_memory()
     try:
         app(standalone_mode=True)
     except InputError as error:

@@ -19,6 +19,7 @@ from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
 from hyperboloid.errors import InputError, TrainingError
+from hyperboloid.process import keep_memory
 from hyperboloid.training.many import Watcher
 from hyperboloid.training.memory import share_machine
 
@@ -156,6 +157,7 @@ def _receive(pipe: Connection) -> Any:
 def _work(pipe: Connection, plan: BenchPlan) -> None:
     """What a process does: measure the cells that it is given."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that has started it
+    keep_memory()
     share_machine(plan.workers, plan.device)
     with suppress(_NobodyThere):
         try:

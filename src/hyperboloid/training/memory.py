@@ -18,10 +18,10 @@ from .tasks import Task
 #: On a CPU a larger batch gains nothing, and on a GPU one that fills the memory leaves no room for other programs.
 MOST_ON_CPU, SHARE_OF_MEMORY = 16, 0.7
 #: On a CPU models whose aggregation is no single kernel take turns where an epoch of one goes through more bytes than
-#: these: so many vectors for every node and numbers for every edge. Measured with 16 models on two cores: in a batch
-#: those of Cora at d = 64 (2 MB) are 1.2 to 1.5 times as fast, of Pubmed at d = 8 (4 MB) 1.4, at d = 16 (6 MB) 0.9 to
-#: 1.1, of Amazon 0.9.
-CACHED, PASSED_BY_NODE, PASSED_BY_EDGE = 4 * 2**20, 3, 2
+#: these: so many vectors for every node and numbers for every edge. Measured with 16 models on two cores, memory being
+#: kept (`process.py`): in a batch those of Cora at d = 64 (2 MB) are 1.1 to 1.7 times as fast, of Pubmed at d = 16
+#: (5 MB) 1.1 to 1.7, at d = 32 (9 MB) 0.9 to 1.0, of Amazon at d = 8 (11 MB) 0.8 to 1.2.
+CACHED, PASSED_BY_NODE, PASSED_BY_EDGE = 8 * 2**20, 3, 2
 #: What a model of a batch on a CPU needs at most, by measuring the largest ones: vectors for every pair that is decoded
 #: and every neighbour; where the aggregation is one kernel, numbers for those, and vectors for every node. Features of
 #: which some are dropped are copied.
