@@ -75,16 +75,22 @@ TOGETHER = 512
 
 @loop
 def _squares(
-    first: int, last: int, z: Array, polar: Array, pairs: Array, beta: float, lorentz: bool, out: Array, value: Array,
-    slope: Array,
+    first: int, last: int, z: Array, polar: Array, pairs: Array, beta: float, lorentz: bool, missing: Array, out: Array,
+    value: Array, slope: Array,
 ) -> None:  # fmt: skip
-    """d_L² or d_H² of pairs; and in double precision the same, and its derivative in d_L², negative where careful."""
+    """d_L² or d_H² of pairs; and in double precision the same, and its derivative in d_L², negative where careful.
+
+    ``missing`` is set where a pair names a node that is not there.
+    """
     root = math.sqrt(beta)
     known, square = np.empty(TOGETHER), np.empty(TOGETHER)
     for start in range(first, last, TOGETHER):
         count = min(TOGETHER, last - start)
         for k in range(count):
             i, j = pairs[0, start + k], pairs[1, start + k]
+            if min(i, j) < 0 or max(i, j) >= z.shape[0]:
+                missing[0], known[k], square[k] = True, 1.0, 1.0
+                continue
             dot = 0.0
             for c in range(z.shape[1]):
                 dot += np.float64(z[i, c]) * np.float64(z[j, c])
@@ -112,46 +118,45 @@ def _squares(
 
 
 @loop
-def _sort(first: int, last: int, pairs: Array, ptr: Array, entry: Array, other: Array) -> None:
-    """The pairs by their first node, and by their second ``(2, …)``: where each node's start, which they are, and the
-    nodes at their other ends, which are read in this order faster than in that of the pairs."""
-    for side in range(first, last):
+def _sort(pairs: Array, ptr: Array, ends: Array) -> None:
+    """The pairs of each node, of which it is the first or the second: where they start ``(N + 2,)``, from the second
+    number on once this is over, and in this order ``(2P, 2)`` which they are, and the nodes at their other ends."""
+    for side in range(2):
         for p in range(pairs.shape[1]):
-            ptr[side, pairs[side, p] + 1] += 1
-        for i in range(ptr.shape[1] - 1):
-            ptr[side, i + 1] += ptr[side, i]
-        place = ptr[side, :-1].copy()
-        for p in range(pairs.shape[1]):
+            ptr[pairs[side, p] + 2] += 1
+    for i in range(2, ptr.shape[0]):
+        ptr[i] += ptr[i - 1]
+    for p in range(pairs.shape[1]):
+        for side in range(2):
             i = pairs[side, p]
-            entry[side, place[i]] = p
-            other[side, place[i]] = pairs[1 - side, p]
-            place[i] += 1
+            k = ptr[i + 1]
+            ends[k, 0], ends[k, 1] = p, pairs[1 - side, p]
+            ptr[i + 1] = k + 1
 
 
 @loop
 def _pull_carefully(
-    first: int, last: int, z: Array, polar: Array, beta: float, grad: Array, slope: Array, ptr: Array, entry: Array,
-    other: Array, out: Array,
+    first: int, last: int, z: Array, polar: Array, beta: float, grad: Array, slope: Array, ptr: Array, ends: Array,
+    out: Array,
 ) -> None:  # fmt: skip
     """Gradients ``(N, d)`` of the pairs that cancel."""
     root = math.sqrt(beta)
     for i in range(first, last):
-        for side in range(2):
-            for k in range(ptr[side, i], ptr[side, i + 1]):
-                p, j = entry[side, k], other[side, k]
-                if slope[p] < 0:
-                    scale = -grad[p] * slope[p]
-                    d_n, of_i, of_j, turned, a, _tt = _careful(z, i, j, polar, root)
-                    s_i, s_j = polar[i, 1] * polar[i, 2] / root, polar[j, 1] * polar[j, 2] / root
-                    _add_gradient(
-                        out[i], z, i, polar[i, 2], s_i, z, j, polar[j, 2], s_j, d_n, of_i, of_j, turned, a, root, scale
-                    )
+        for k in range(ptr[i], ptr[i + 1]):
+            p, j = ends[k, 0], ends[k, 1]
+            if slope[p] < 0:
+                scale = -grad[p] * slope[p]
+                d_n, of_i, of_j, turned, a, _tt = _careful(z, i, j, polar, root)
+                s_i, s_j = polar[i, 1] * polar[i, 2] / root, polar[j, 1] * polar[j, 2] / root
+                _add_gradient(
+                    out[i], z, i, polar[i, 2], s_i, z, j, polar[j, 2], s_j, d_n, of_i, of_j, turned, a, root, scale
+                )
 
 
 @loop
 def _pull(
-    first: int, last: int, z: Array, polar: Array, beta: float, scales: Array, ptr: Array, entry: Array, other: Array,
-    careful: Array, out: Array, along_z: Array,
+    first: int, last: int, z: Array, polar: Array, beta: float, scales: Array, ptr: Array, ends: Array, careful: Array,
+    out: Array, along_z: Array,
 ) -> None:  # fmt: skip
     """Gradients of nodes ``(N, d)`` and their products with the nodes ``(N,)``; ``careful`` is added if not empty."""
     root, d = math.sqrt(beta), z.shape[1]
@@ -159,14 +164,12 @@ def _pull(
     for i in range(first, last):
         space[:] = 0.0
         timed = 0.0
-        for side in range(2):
-            for k in range(ptr[side, i], ptr[side, i + 1]):
-                j = other[side, k]
-                scale = scales[entry[side, k]]
-                timed += scale * (1 + polar[j, 0])
-                scale *= polar[j, 1]
-                for c in range(d):
-                    space[c] += scale * np.float64(z[j, c])
+        for k in range(ptr[i], ptr[i + 1]):
+            scale, j = scales[ends[k, 0]], ends[k, 1]
+            timed += scale * (1 + polar[j, 0])
+            scale *= polar[j, 1]
+            for c in range(d):
+                space[c] += scale * np.float64(z[j, c])
         timed *= root
         time, stretch, inverse = root * (1 + polar[i, 0]), polar[i, 1], 1 / max(polar[i, 2], TINY)
         along = 0.0
@@ -187,10 +190,13 @@ def _pull(
 
 
 @loop
-def _flat_squares(first: int, last: int, z: Array, pairs: Array, out: Array) -> None:
-    """‖z_i − z_j‖² of pairs."""
+def _flat_squares(first: int, last: int, z: Array, pairs: Array, missing: Array, out: Array) -> None:
+    """‖z_i − z_j‖² of pairs; ``missing`` is set where one names a node that is not there."""
     for p in range(first, last):
         i, j = pairs[0, p], pairs[1, p]
+        if min(i, j) < 0 or max(i, j) >= z.shape[0]:
+            missing[0] = True
+            continue
         square = 0.0
         for c in range(z.shape[1]):
             apart = np.float64(z[i, c]) - np.float64(z[j, c])
@@ -200,38 +206,35 @@ def _flat_squares(first: int, last: int, z: Array, pairs: Array, out: Array) -> 
 
 @loop
 def _flat_pull(
-    first: int, last: int, z: Array, grad: Array, ptr: Array, entry: Array, other: Array, out: Array
+    first: int, last: int, z: Array, grad: Array, ptr: Array, ends: Array, out: Array
 ) -> None:  # fmt: skip
     """Gradients of nodes ``(N, d)``."""
     total = np.empty(z.shape[1], np.float64)
     for i in range(first, last):
         total[:] = 0.0
         of_z = 0.0
-        for side in range(2):
-            for k in range(ptr[side, i], ptr[side, i + 1]):
-                scale, j = np.float64(grad[entry[side, k]]), other[side, k]
-                of_z += scale
-                for c in range(z.shape[1]):
-                    total[c] += scale * np.float64(z[j, c])
+        for k in range(ptr[i], ptr[i + 1]):
+            scale, j = np.float64(grad[ends[k, 0]]), ends[k, 1]
+            of_z += scale
+            for c in range(z.shape[1]):
+                total[c] += scale * np.float64(z[j, c])
         for c in range(z.shape[1]):
             out[i, c] = 2 * (of_z * np.float64(z[i, c]) - total[c])
 
 
-def _by_node(ends: Array, nodes: int) -> tuple[Array, tuple[Array, Array, Array]]:
-    """Where each node's pairs start if both sides are counted ``(N + 1,)``, and what :func:`_sort` finds of them."""
-    ptr = np.zeros((2, nodes + 1), np.int64)
-    entry, other = (np.empty(ends.shape, np.uint32 if most < 2**32 else np.uint64) for most in (ends.shape[1], nodes))
-    over_range(_sort, 2, 5 * ends.shape[1], ends, ptr, entry, other)
-    return ptr.sum(0), (ptr, entry, other)
+def _by_node(pairs: Array, nodes: int) -> tuple[Array, Array]:
+    """What :func:`_sort` finds: where each node's pairs start ``(N + 1,)``, and the pairs in this order."""
+    ptr, most = np.zeros(nodes + 2, np.int64), max(pairs.shape[1], nodes)
+    ends = np.empty((2 * pairs.shape[1], 2), np.uint32 if most < 2**32 else np.uint64)
+    _sort(pairs, ptr, ends)
+    return ptr[:-1], ends
 
 
-def _checked(pairs: Tensor, nodes: int) -> Array:
-    """Pairs ``(2, P)`` as loops take them, which would read whatever lies beyond the last node."""
-    if pairs.numel():
+def _check(missing: Array, pairs: Tensor, nodes: int) -> None:
+    """Refuse pairs of which a loop has found that nodes are missing."""
+    if missing[0]:
         least, most = (int(end) for end in pairs.aminmax())
-        if least < 0 or most >= nodes:
-            raise InputError(f"the pairs name nodes {least} to {most}, and there are nodes 0 to {nodes - 1}.")
-    return pairs.contiguous().numpy()
+        raise InputError(f"the pairs name nodes {least} to {most}, and there are nodes 0 to {nodes - 1}.")
 
 
 def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -244,8 +247,10 @@ def pair_squares(z: Tensor, pairs: Tensor, beta: Tensor, lorentz: bool) -> tuple
     def one(m: int) -> None:
         x, b, known = z[m].contiguous().numpy(), float(beta[m]), polar[m].numpy()
         over_range(_polar, nodes, 50 + d, x, b**0.5, known)
+        ends, missing = pairs[m].contiguous().numpy(), np.zeros(1, np.bool_)
         results = out[m].numpy(), value[m].numpy(), slope[m].numpy()
-        over_range(_squares, count, 30 + 2 * d, x, known, _checked(pairs[m], nodes), b, lorentz, *results)
+        over_range(_squares, count, 30 + 2 * d, x, known, ends, b, lorentz, missing, *results)
+        _check(missing, pairs[m], nodes)
 
     over_models(one, models, count * (30 + 2 * d))
     return out, value, slope, polar
@@ -259,16 +264,15 @@ def pair_gradients(
     out, grad_beta = torch.empty_like(z, memory_format=torch.contiguous_format), torch.empty_like(beta)
 
     def one(m: int) -> None:
-        ends = pairs[m].contiguous().numpy()
-        cost, by_node = _by_node(ends, nodes)
+        by_node = _by_node(pairs[m].contiguous().numpy(), nodes)
         b, along_z, own, slopes = float(beta[m]), np.empty(nodes), grad[m].double(), slope[m]
         x, known = z[m].contiguous().numpy(), polar[m].numpy()
         careful = np.empty((0, d))
         if bool((slopes < 0).any()):
             careful, to_squares = np.zeros((nodes, d)), (own.numpy(), slopes.numpy())
-            over_rows(_pull_carefully, cost, 50 + 10 * d, x, known, b, *to_squares, *by_node, careful)
+            over_rows(_pull_carefully, by_node[0], 50 + 10 * d, x, known, b, *to_squares, *by_node, careful)
         scales = (own * slopes.clamp(min=0)).numpy()
-        over_rows(_pull, cost, 10 + 2 * d, x, known, b, scales, *by_node, careful, out[m].numpy(), along_z)
+        over_rows(_pull, by_node[0], 10 + 2 * d, x, known, b, scales, *by_node, careful, out[m].numpy(), along_z)
         of_beta = (float(own @ value[m]) - along_z.sum() / 2) / b
         grad_beta[m] = held(of_beta)
 
@@ -282,7 +286,9 @@ def flat_pair_squares(z: Tensor, pairs: Tensor) -> Tensor:
     z, out = z.detach(), z.new_empty(models, count)
 
     def one(m: int) -> None:
-        over_range(_flat_squares, count, 10 + d, z[m].contiguous().numpy(), _checked(pairs[m], nodes), out[m].numpy())
+        x, ends, missing = z[m].contiguous().numpy(), pairs[m].contiguous().numpy(), np.zeros(1, np.bool_)
+        over_range(_flat_squares, count, 10 + d, x, ends, missing, out[m].numpy())
+        _check(missing, pairs[m], nodes)
 
     over_models(one, models, count * (10 + d))
     return out
@@ -294,9 +300,9 @@ def flat_pair_gradients(grad: Tensor, z: Tensor, pairs: Tensor) -> Tensor:
     out = torch.empty_like(z, memory_format=torch.contiguous_format)
 
     def one(m: int) -> None:
-        cost, by_node = _by_node(pairs[m].contiguous().numpy(), nodes)
+        by_node = _by_node(pairs[m].contiguous().numpy(), nodes)
         x, own = z[m].contiguous().numpy(), grad[m].contiguous().numpy()
-        over_rows(_flat_pull, cost, 10 + d, x, own, *by_node, out[m].numpy())
+        over_rows(_flat_pull, by_node[0], 10 + d, x, own, *by_node, out[m].numpy())
 
     over_models(one, models, 2 * count * (10 + d))
     return out
