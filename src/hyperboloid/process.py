@@ -15,7 +15,8 @@ SPINS = 1000
 #: Numbers of glibc's mallopt, and the variables by which users set them.
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
 _OF_USERS = "MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "GLIBC_TUNABLES"
-_MOST = 2**31 - 1
+#: The largest threshold that mallopt can be told, and that older versions of glibc take.
+_MOST, _MOST_ONCE = 2**31 - 1, 2**25
 
 
 def wait_briefly() -> None:
@@ -38,6 +39,8 @@ def keep_memory() -> None:
     at a time stays the same.
     """
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if os.name == "posix" else None
-    if mallopt is not None and not any(name in os.environ for name in _OF_USERS):
-        mallopt(_MMAP_THRESHOLD, _MOST)
+    if mallopt is None or any(name in os.environ for name in _OF_USERS):
+        return
+    # the second number alone would do harm: it keeps the first from growing by itself
+    if mallopt(_MMAP_THRESHOLD, _MOST) or mallopt(_MMAP_THRESHOLD, _MOST_ONCE):
         mallopt(_TRIM_THRESHOLD, _MOST)

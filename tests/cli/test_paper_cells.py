@@ -30,9 +30,9 @@ def test_run_measures_shows_and_resumes(cli, tmp_path):
     assert (tmp_path / "results" / "node.jsonl").read_text() == line + "\n"
 
 
-def test_one_command_goes_on_with_all_tables(cli, tmp_path):
+def test_one_command_goes_on_with_all_tables(cli, tmp_path, data_dir):
     words = ("paper", "run", "tables", "--datasets", "disease", "--dims", 64, "--models", "gcn,hgcn_c", *TINY)
-    result = cli(*words, "--commit", "abc", "--json")
+    result = cli(*words, "--data-dir", data_dir, "--commit", "abc", "--json")
     assert result.code == 0, result.err
     assert (result.json["experiment"], result.json["measured"]) == ("tables", 4)
     made = {path.name: len(path.read_text().splitlines()) for path in (tmp_path / "results").iterdir()}
