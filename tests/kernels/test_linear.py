@@ -105,6 +105,12 @@ def test_nothing_to_multiply(nodes, width, columns):
     assert torch.equal(product, torch.zeros(1, columns, width, device=DEVICE))
 
 
+def test_no_features_of_many_models_on_a_cpu():
+    with use_backend("cpu"):
+        out = vmap(linear, in_dims=(None, 0))(torch.ones(5, 0), torch.ones(3, 4, 0))
+    assert torch.equal(out, torch.zeros(3, 5, 4))
+
+
 @pytest.mark.parametrize("backend", ["triton", "cpu"] if DEVICE == "cpu" else ["triton"])
 @pytest.mark.parametrize("mapped", [(0, 0), (None, 0), (0, None), (1, 1), None])
 def test_values_and_gradients(mapped, backend):

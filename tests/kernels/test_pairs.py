@@ -1,5 +1,6 @@
 """Squared distances of pairs of nodes against plain torch in double precision."""
 
+import math
 from importlib.util import find_spec
 
 import numpy as np
@@ -216,6 +217,30 @@ def test_gradients_of_points_on_one_ray(radius, fast):
     exact = 2 * torch.sinh(torch.cat([apart, -apart]))
     torch.testing.assert_close(grad[:, 1].double(), exact, rtol=1e-6, atol=1e-7)
     assert not grad[:, [0, 2]].any()
+
+
+@pytest.mark.parametrize("radius", [9.0, 16.0, 22.0, 30.0])
+def test_gradients_of_points_on_one_slanting_ray(radius, fast):
+    """Whole multiples of one vector: their directions are equal, and rounding counts for nothing."""
+    ray = torch.tensor([1.0, 2.0, -5.0])
+    steps = torch.tensor([1.0, 1 + 2**-6]) * torch.tensor(radius / 30**0.5 * 2**10).round() / 2**10
+    z = (steps[:, None] * ray).requires_grad_()
+    assert torch.equal(z[:, :2] * ray[2], z[:, 2:] * ray[:2])
+    with use_backend(fast):
+        (grad,) = torch.autograd.grad(pair_sqdist(z, torch.tensor([[0], [1]]), torch.tensor(1.0), lorentz=True), z)
+    length = steps.double() * 30**0.5
+    pull = 2 * torch.sinh(length[0] - length[1]) * ray.double() / 30**0.5
+    torch.testing.assert_close(grad.double(), torch.stack([pull, -pull]), rtol=1e-5, atol=1e-5)
+
+
+def test_a_turn_in_a_tiny_coordinate_is_not_rounding(fast):
+    """Far out an angle of 2.5e-16 is a distance."""
+    z = torch.tensor([[40.0, 1e-14], [40.5, 0.0]])
+    with use_backend(fast):
+        found = pair_sqdist(z, torch.tensor([[0], [1]]), torch.tensor(1.0), lorentz=True)
+    angle = float(z[0, 1].double()) / 40
+    exact = 4 * math.sinh(0.25) ** 2 + math.sinh(40) * math.sinh(40.5) * angle**2
+    assert float(found) == pytest.approx(exact, rel=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of Triton's interpreter, which is numpy

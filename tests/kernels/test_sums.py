@@ -69,3 +69,11 @@ def test_the_gradient_in_the_weights_does_not_look_at_them(dtype):
     weight = torch.tensor([torch.inf, 1, 0, torch.nan, -1], dtype=dtype, requires_grad=True)
     (grad,) = torch.autograd.grad(weighted_sum(u, adj, weight), weight, torch.ones(2, 2, dtype=dtype))
     assert grad.tolist() == [3] * 5
+
+
+def test_torch_func_differentiates_in_the_weights(adj):
+    u, weight = torch.randn(5, 3), torch.rand(adj.row.numel())
+    found = torch.func.grad(lambda w: weighted_sum(u, adj, w).square().sum())(weight)
+    weight.requires_grad_()
+    (expected,) = torch.autograd.grad(weighted_sum(u, adj, weight).square().sum(), weight)
+    torch.testing.assert_close(found, expected)

@@ -19,7 +19,7 @@ def row_product(x: Tensor, weight: Tensor) -> Tensor:
     """X Wᵀ ``(M, N, d)`` of ``(M, N, k)`` and ``(M, d, k)``, or of a single pair without M."""
     if x.dim() == 2 or not _shared(x):
         return x @ weight.mT
-    side_by_side = x[0] @ weight.reshape(-1, weight.size(2)).mT
+    side_by_side = x[0] @ weight.flatten(0, 1).mT
     return side_by_side.unflatten(1, weight.shape[:2]).transpose(0, 1).contiguous()
 
 

@@ -22,6 +22,9 @@ CUT = 300.0
 TINY = 1e-100
 #: Distances and gradients stay below: a float32 could hold a thousand times more.
 LARGEST = 3e35
+#: Directions of two vectors of single precision, if they differ, do so in some coordinate by more than this part of it:
+#: the products u_c v_k and v_c u_k have 48 bits, and must differ for some c and k. Less is rounding.
+ONE_RAY = 2.0**-49
 
 # sums may be reordered and contracted, NaN and inf keep their meaning
 _options = {"cache": True, "fastmath": {"reassoc", "contract"}, "error_model": "numpy"}
@@ -45,6 +48,12 @@ def _pair(x: Array, i: int, n_x: float, y: Array, j: int, n_y: float) -> tuple[f
         turn = (p - q) - (of_x * p + of_y * q)
         square += turn * turn
     longer = max(n_x, n_y, TINY)
+    if 0 < square < 2 * (ONE_RAY * longer) ** 2:  # far out the product with both sinh would make much of rounding
+        square = 0.0
+        for c in range(x.shape[1]):
+            p, q = np.float64(x[i, c]), np.float64(y[j, c])
+            turn = (p - q) - (of_x * p + of_y * q)
+            square += turn * turn if abs(turn) > ONE_RAY * max(abs(p), abs(q)) else 0.0
     return d_n, of_x, of_y, square / (longer * longer)
 
 
@@ -121,7 +130,7 @@ def _add_gradient(
     d_r = min(max(d_n / root, -CUT), CUT)
     shown = max(n_x, TINY)
     sinhc = sinh_x / _radius(n_x, root) if n_x > TINY else 1.0
-    sideways = 2 * scale * sinhc * sinh_y * root / max(n_x, n_y, TINY)
+    sideways = 2 * scale * sinhc * sinh_y * root / max(n_x, n_y, TINY) if turned != 0 else 0.0
     cosh_x = math.sqrt(1 + sinh_x * sinh_x)
     radial = 2 * scale * (a * math.cosh(d_r / 2) + root * cosh_x * sinh_y * turned / 2) / shown
     dot = 0.0

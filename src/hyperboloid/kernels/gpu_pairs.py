@@ -35,8 +35,8 @@ SUMS = tl.constexpr(2)
 NUMBERS = tl.constexpr(5)
 #: Where less than this part is left of ‖u − v‖² without (‖u‖ − ‖v‖)², the rest is taken as ‖turn‖² again.
 RADIAL = tl.constexpr(1e-6)
-#: A smaller ‖û − v̂‖² is rounding: that of two vectors of single precision is larger, or 0.
-ROUNDING = tl.constexpr(1e-30)
+#: See `cpu_loops.py`.
+ONE_RAY = tl.constexpr(2.0**-49)
 #: Pairs that one program takes where there are no coordinates, one to a thread: with two, the numbers of both need so
 #: many registers that few programs run at once (`tangent_slopes` took 39 instead of 30 µs on Amazon).
 TAKEN = 128
@@ -104,11 +104,11 @@ def pair_sums(
     if tl.max(again.to(tl.int32), 0) > 0:
         o, turns = overlap(d_n, n_u, inverse_u, n_v, inverse_v)[:, None], none
         for at in tl.static_range(0, BLOCK_D, step):
-            turn = turn_of(vectors(x_ptr, i, there, at + c, D), vectors(y_ptr, j, there, at + c, D), o)
-            turns += turn * turn
+            u, v = vectors(x_ptr, i, there, at + c, D), vectors(y_ptr, j, there, at + c, D)
+            turn = turn_of(u, v, o)
+            turns += tl.where(tl.abs(turn) > ONE_RAY * tl.maximum(tl.abs(u), tl.abs(v)), turn * turn, 0.0)
         longer = tl.minimum(inverse_u, inverse_v)
-        square = tl.sum(turns, 1) * longer * longer
-        turned = tl.where(again, tl.where(square > ROUNDING, square, 0.0), turned)
+        turned = tl.where(again, tl.sum(turns, 1) * longer * longer, turned)
     sums_ptr += m * SUMS * count + p
     tl.store(sums_ptr, d_n, there)
     tl.store(sums_ptr + count, turned, there)

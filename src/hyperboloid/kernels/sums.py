@@ -60,7 +60,9 @@ class _MatrixSum(Function):
         grad, to_u, to_weight = grad.contiguous(), None, None
         if needed[0]:
             to_u = adj.matrix(weight, transposed=True) @ grad
-        if needed[1]:
+        if needed[1] and any(torch._C._functorch.is_functorch_wrapped_tensor(t) for t in (grad, u)):
+            to_weight = (grad.index_select(0, adj.row) * u.index_select(0, adj.col)).sum(-1)
+        elif needed[1]:
             from .cpu_sums import weight_gradient
 
             to_weight = weight_gradient(grad, u, adj)
