@@ -13,16 +13,19 @@ from torch import Tensor
 def roc_auc(positive: Tensor, negative: Tensor) -> Tensor:
     """Area under the ROC curve ``(…)``: the chance that a positive scores above a negative, ties counting half.
 
+    It is no number where a score is none.
+
     Args:
         positive: scores ``(…, P)``.
         negative: scores ``(…, Q)``.
     """
     if positive.device.type == "cpu":
-        return _auc_on_cpu(positive.numpy(), negative.numpy())
+        return _auc_on_cpu(positive.detach().numpy(), negative.detach().numpy())
     ranked, positive = negative.sort(dim=-1).values.contiguous(), positive.contiguous()
+    lost = ranked[..., -1].isnan() | positive.isnan().any(-1)
     below = torch.searchsorted(ranked, positive)
     not_above = torch.searchsorted(ranked, positive, right=True)
-    return (below + not_above).double().mean(-1) / (2 * ranked.size(-1))
+    return ((below + not_above).double().mean(-1) / (2 * ranked.size(-1))).masked_fill(lost, torch.nan)
 
 
 def _auc_on_cpu(positive: NDArray[Any], negative: NDArray[Any]) -> Tensor:
@@ -30,7 +33,9 @@ def _auc_on_cpu(positive: NDArray[Any], negative: NDArray[Any]) -> Tensor:
     ranked, sought = (np.sort(scores, axis=-1) for scores in (negative, positive))
     places = np.empty(ranked.shape[:-1])
     for row in np.ndindex(places.shape):
-        places[row] = sum(np.searchsorted(ranked[row], sought[row], side).mean() for side in ("left", "right"))
+        below, not_above = (np.searchsorted(ranked[row], sought[row], side) for side in ("left", "right"))
+        places[row] = (below + not_above).mean()  # of whole numbers: equal areas are equal to the last bit
+    places[np.isnan(ranked[..., -1]) | np.isnan(sought[..., -1])] = np.nan
     return torch.from_numpy(places).div_(2 * ranked.shape[-1])
 
 
