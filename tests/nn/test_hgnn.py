@@ -175,7 +175,7 @@ def test_messages_are_drawn_in(beta):
     found = drawn_in(length * direction, beta).norm(dim=-1)
     assert found[:2] == pytest.approx([1e-3, 1.0], rel=0.01)  # what is near stays
     assert (found.diff() > -1e-12).all()
-    assert found.max() <= REACH * beta.sqrt()
+    assert found.max() <= (REACH * beta.sqrt()) * (1 + 1e-14)  # a norm of D numbers has rounding
     at_origin = torch.zeros(2, D, requires_grad=True)
     (gradient,) = torch.autograd.grad(drawn_in(at_origin, beta.float()).sum(), at_origin)
     assert torch.equal(gradient, torch.ones(2, D))
