@@ -28,7 +28,7 @@ def verdict(model, test, val=None, complete=True):
 def advice(curved, flat, tested=1000):
     verdicts = sorted((curved, flat), key=lambda v: -v.val)
     chosen, rival = choose(verdicts, tested)
-    found = Sweep(None, "g", "link", "auc", verdicts, {}, 1.0)
+    found = Sweep(None, "g", "link", "auc", 0.5, verdicts, {}, 1.0)
     shape = statistics(load_graph("karate"))
     return Advice("g", [], shape, None, found, tested, chosen, rival, [Tried(8, [0.9], [0.9])], 8, 1.0)
 
@@ -60,6 +60,15 @@ def test_what_had_no_time_is_not_judged():
     assert "Not settled" in found.sentences[1]
     ahead = advice(verdict("lgcn", [0.95, 0.96, 0.95], complete=False), verdict("gcn", [0.90, 0.91, 0.90]))
     assert (ahead.settled, ahead.clear) == (True, True)  # more time would not have made it worse
+
+
+def test_where_nothing_was_learned_no_model_is_recommended():
+    found = advice(verdict("lgcn", [0.45, 0.44, 0.46]), verdict("gcn", [0.40, 0.41, 0.40]))
+    assert found.clear is False
+    assert found.sentences[0].startswith("No model is better than guessing (50.0 %)")
+    assert not any(s.startswith("Use") or "geometry" in s for s in found.sentences)
+    cut = advice(verdict("lgcn", [0.40, 0.41, 0.40], complete=False), verdict("gcn", [0.45, 0.44, 0.46]))
+    assert "a longer --budget may change that" in cut.sentences[1]
 
 
 def test_the_best_of_each_geometry_is_chosen_on_validation():

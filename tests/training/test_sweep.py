@@ -5,6 +5,7 @@ import itertools
 import json
 import time
 
+import networkx
 import pytest
 import torch
 
@@ -17,7 +18,7 @@ from hyperboloid.training.grids import grid
 from hyperboloid.training.journal import Journal
 from hyperboloid.training.many import Trial
 from hyperboloid.training.selection import ROUNDS, SEARCH_SEED, SELECTION_SEED, sweep_model
-from hyperboloid.training.settings import default_settings
+from hyperboloid.training.settings import Settings, default_settings
 from hyperboloid.training.sweep import sweep, task_factory
 
 QUICK = {"dim": 3, "epochs": 4, "tries": 3}
@@ -222,6 +223,22 @@ def test_advice_names_the_rival_of_the_other_geometry(tmp_path):
     gap = 100 * (first.test_mean - second.test_mean)
     assert second.model in found.advice
     assert f"{gap:+.1f} points" in found.advice
+
+
+def test_a_graph_that_shows_nothing_gets_no_comparison_of_geometries(tmp_path):
+    """In a tree without features nobody knows where a leaf was cut off, and far from it looks likelier."""
+    tree = networkx.random_labeled_tree(300, seed=1)
+    found = sweep(tree, models=["gcn", "lgcn"], seeds=2, out=tmp_path / "s", **(QUICK | {"epochs": 50}))
+    assert max(v.test_mean for v in found.verdicts) < 0.5
+    assert "No model is better than guessing (50.0 %)" in found.advice
+    assert "points here" not in found.advice
+
+
+def test_guessing_nodes_gives_the_share_of_the_largest_class():
+    graph = load_graph("karate")
+    task = task_factory(graph, "node", 0, torch.float32, "cpu")(Settings())
+    constant = [float((graph.y[task.part("test")] == c).double().mean()) for c in range(graph.num_classes)]
+    assert task.guess("test") == pytest.approx(max(constant))
 
 
 def test_a_journal_without_a_file_keeps_trials_in_memory():

@@ -93,12 +93,17 @@ class Advice:
 
     @property
     def clear(self) -> bool:
-        """Whether the geometries differ by more than the noise."""
-        return self.settled and self.rival is not None and is_clear(self.chosen, self.rival, self.tested)
+        """Whether the geometries differ by more than the noise, in something that was learned."""
+        if self.rival is None or not (self.found.learned and self.settled):
+            return False
+        return is_clear(self.chosen, self.rival, self.tested)
 
     @property
     def sentences(self) -> list[str]:
         """The recommendation, and the numbers behind it."""
+        if not self.found.learned:
+            more = [] if self.settled else ["The budget cut the training short: a longer --budget may change that."]
+            return [self.found.nothing_learned, *more, self._expected()]
         space = geometry(self.chosen)
         use = "Use" if self.settled else "For the time being use"
         out = [f"{use} {self.chosen.model} ({space} space) with {self.dim} dimensions."]

@@ -40,6 +40,7 @@ class Sweep:
         dataset: name or path of the graph.
         task: ``link`` or ``node``.
         metric: what is measured.
+        guess: what the test part gives the same answer to everything.
         verdicts: one for each model that could be trained, the best on validation first.
         skipped: why a model could not, by its name.
         seconds: time it took.
@@ -49,9 +50,15 @@ class Sweep:
     dataset: str
     task: str
     metric: str
+    guess: float
     verdicts: list[Verdict]
     skipped: dict[str, str]
     seconds: float
+
+    @property
+    def learned(self) -> bool:
+        """Whether any model tells more of the test part than the same answer to everything."""
+        return any(v.test_mean > self.guess for v in self.verdicts)
 
     @property
     def advice(self) -> str:
@@ -60,6 +67,8 @@ class Sweep:
         text = f"Validation prefers {best.model}: test {self.metric} {_percent(best)}."
         if not all(v.complete for v in self.verdicts):
             text += " The budget cut the training short, so more time may change the order."
+        if not self.learned:
+            return f"{text} {self.nothing_learned}"
         rivals = [v for v in self.verdicts if v.hyperbolic != best.hyperbolic]
         if not rivals:
             return text
@@ -74,12 +83,21 @@ class Sweep:
             f"{100 * gap:+.1f} points here, {weight}."
         )
 
+    @property
+    def nothing_learned(self) -> str:
+        """What to say where no model is better than guessing."""
+        return (
+            f"No model is better than guessing ({100 * self.guess:.1f} %), so their order means nothing: the graph "
+            "does not show what was asked for. Node features (--features), or other ones, may."
+        )
+
     def as_json(self) -> dict[str, Any]:
         """Everything but parameters, in types that JSON has."""
         return {
             "dataset": self.dataset,
             "task": self.task,
             "metric": self.metric,
+            "guess": self.guess,
             "best": self.verdicts[0].model,
             "models": [v.as_json() for v in self.verdicts],
             "skipped": self.skipped,
@@ -199,7 +217,8 @@ def sweep(
     if not verdicts:
         raise InputError("None of the models could be trained: " + " ".join(skipped.values()))
     verdicts.sort(key=lambda v: v.val, reverse=True)
-    found = Sweep(folder, name, task, get_task(task).metric, verdicts, skipped, time.monotonic() - began)
+    guess = task_for(verdicts[0].settings).guess("test")
+    found = Sweep(folder, name, task, get_task(task).metric, guess, verdicts, skipped, time.monotonic() - began)
     _keep_best(found, configs[verdicts[0].model], graph, task_for)
     write_json(folder / "summary.json", found.as_json())
     return found

@@ -142,6 +142,10 @@ class Task(BaseTask):
     def metrics(self, logits: Tensor, part: Part) -> Tensor:
         """Metric of the logits of a part; leading axes of many models are kept."""
 
+    @abstractmethod
+    def guess(self, part: Part) -> float:
+        """Metric of the same answer to everything, the best there is."""
+
     def loss(self, encoder: Encoder, seed: Key, epoch: Key) -> Tensor:
         """Training loss of one epoch; (seed, epoch) fix what is sampled."""
         return self.losses(self.logits(encoder, self.encode(encoder), self.examples(seed, epoch)), None)
@@ -210,6 +214,10 @@ class LinkTask(Task):
         """AUC against the fixed non-edges of the part, ``(…, P)`` to ``(…)``."""
         return roc_auc(*logits.chunk(2, dim=-1))
 
+    def guess(self, part: Part) -> float:
+        """One half: all pairs tie."""
+        return 0.5
+
 
 class NodeTask(Task):
     """Node classification: the outputs of the last layer are the logits; accuracy, ties broken by the loss."""
@@ -257,6 +265,11 @@ class NodeTask(Task):
     def metrics(self, logits: Tensor, part: Part) -> Tensor:
         """Accuracy on the nodes of the part, ``(…, V, C)`` to ``(…)``."""
         return accuracy(logits, self._labels[part])
+
+    def guess(self, part: Part) -> float:
+        """Share of the part's largest class."""
+        y = self._labels[part]
+        return float(y.bincount().max()) / len(y)
 
 
 #: Tasks on the nodes of one graph; for all tasks see `every_task.py`.
