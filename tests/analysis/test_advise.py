@@ -28,9 +28,9 @@ def verdict(model, test, val=None, complete=True):
 def advice(curved, flat, tested=1000):
     verdicts = sorted((curved, flat), key=lambda v: -v.val)
     chosen, rival = choose(verdicts, tested)
-    found = Sweep(None, "g", "link", "auc", 0.5, verdicts, {}, 1.0)
+    found = Sweep(None, "g", "link", "auc", 0.5, tested, verdicts, {}, 1.0)
     shape = statistics(load_graph("karate"))
-    return Advice("g", [], shape, None, found, tested, chosen, rival, [Tried(8, [0.9], [0.9])], 8, 1.0)
+    return Advice("g", [], shape, None, found, chosen, rival, [Tried(8, [0.9], [0.9])], 8, 1.0)
 
 
 def test_hyperbolic_space_is_recommended_where_it_is_clearly_better():
@@ -65,10 +65,13 @@ def test_what_had_no_time_is_not_judged():
 def test_where_nothing_was_learned_no_model_is_recommended():
     found = advice(verdict("lgcn", [0.45, 0.44, 0.46]), verdict("gcn", [0.40, 0.41, 0.40]))
     assert found.clear is False
-    assert found.sentences[0].startswith("No model is better than guessing (50.0 %)")
+    assert found.sentences[0].startswith("No model is clearly better than guessing (test auc 45.0 ± 1.0 %")
     assert not any(s.startswith("Use") or "geometry" in s for s in found.sentences)
     cut = advice(verdict("lgcn", [0.40, 0.41, 0.40], complete=False), verdict("gcn", [0.45, 0.44, 0.46]))
     assert "a longer --budget may change that" in cut.sentences[1]
+    lucky = verdict("lgcn", [0.55, 0.56, 0.57]), verdict("gcn", [0.50, 0.51, 0.50])
+    assert not advice(*lucky, tested=200).found.learned  # guessing has 3.5 points of error, and twice that is more
+    assert advice(*lucky, tested=2000).found.learned
 
 
 def test_the_best_of_each_geometry_is_chosen_on_validation():

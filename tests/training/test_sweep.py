@@ -8,6 +8,7 @@ import time
 import networkx
 import pytest
 import torch
+from torch_geometric.data import Data
 
 from hyperboloid import InputError
 from hyperboloid.graphs import load_graph
@@ -22,6 +23,7 @@ from hyperboloid.training.settings import Settings, default_settings
 from hyperboloid.training.sweep import sweep, task_factory
 
 QUICK = {"dim": 3, "epochs": 4, "tries": 3}
+EASY = QUICK | {"epochs": 100}
 
 
 def lines(folder):
@@ -216,8 +218,15 @@ def test_models_without_a_place_for_the_graph_are_left_out_with_the_reason(tmp_p
         sweep(weighted, models=["gat"], seeds=1, out=tmp_path / "t", **QUICK)
 
 
+def told_by_features():
+    """A ring of 200 nodes, of which each shows its class."""
+    y = torch.arange(200) % 2
+    ring = torch.stack([torch.arange(200), torch.arange(1, 201) % 200])
+    return Data(x=torch.nn.functional.one_hot(y).float(), edge_index=ring, y=y)
+
+
 def test_advice_names_the_rival_of_the_other_geometry(tmp_path):
-    found = sweep("karate", task="node", models=["gcn", "lgcn"], seeds=2, out=tmp_path / "s", **QUICK)
+    found = sweep(told_by_features(), task="node", models=["gcn", "lgcn"], seeds=2, out=tmp_path / "s", **EASY)
     first, second = found.verdicts
     assert found.advice.startswith(f"Validation prefers {first.model}")
     gap = 100 * (first.test_mean - second.test_mean)
@@ -230,7 +239,7 @@ def test_a_graph_that_shows_nothing_gets_no_comparison_of_geometries(tmp_path):
     tree = networkx.random_labeled_tree(300, seed=1)
     found = sweep(tree, models=["gcn", "lgcn"], seeds=2, out=tmp_path / "s", **(QUICK | {"epochs": 50}))
     assert max(v.test_mean for v in found.verdicts) < 0.5
-    assert "No model is better than guessing (50.0 %)" in found.advice
+    assert "No model is clearly better than guessing" in found.advice
     assert "points here" not in found.advice
 
 
@@ -322,7 +331,7 @@ def test_a_batch_that_time_cuts_while_halving_is_tried_again_as_a_whole(tmp_path
 
 
 def test_one_initialisation_tells_no_spread(tmp_path):
-    found = sweep("karate", task="node", models=["gcn", "lgcn"], seeds=1, out=tmp_path / "s", **QUICK)
+    found = sweep(told_by_features(), task="node", models=["gcn", "lgcn"], seeds=1, out=tmp_path / "s", **EASY)
     assert "±" not in found.advice
     assert "a single initialisation does not tell whether that is chance" in found.advice
 

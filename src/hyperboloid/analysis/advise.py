@@ -19,7 +19,6 @@ from hyperboloid.training.config import DTYPES
 from hyperboloid.training.many import Trial, Watcher, train_many
 from hyperboloid.training.selection import Verdict
 from hyperboloid.training.sweep import Sweep, sweep, task_factory
-from hyperboloid.training.tasks import Part, Task
 
 #: Half width of δ_avg's confidence interval.
 PRECISION = 0.01
@@ -62,7 +61,6 @@ class Advice:
         shape: its statistics.
         delta: δ_avg; None where the largest component has fewer than four nodes.
         found: the comparison of models, the best on validation first.
-        tested: examples of the test part, edges or nodes.
         chosen: the model to use.
         rival: the best one of the other geometry; None where no model of it could be trained.
         dims: the chosen model by dimension, ascending.
@@ -75,7 +73,6 @@ class Advice:
     shape: Statistics
     delta: Average | None
     found: Sweep
-    tested: int
     chosen: Verdict
     rival: Verdict | None
     dims: list[Tried]
@@ -89,14 +86,14 @@ class Advice:
             return self.chosen.complete
         behind = min(self.chosen, self.rival, key=lambda v: v.test_mean)
         whole = self.chosen.complete and self.rival.complete
-        return whole or (behind.complete and is_clear(self.chosen, self.rival, self.tested))
+        return whole or (behind.complete and is_clear(self.chosen, self.rival, self.found.tested))
 
     @property
     def clear(self) -> bool:
         """Whether the geometries differ by more than the noise, in something that was learned."""
         if self.rival is None or not (self.found.learned and self.settled):
             return False
-        return is_clear(self.chosen, self.rival, self.tested)
+        return is_clear(self.chosen, self.rival, self.found.tested)
 
     @property
     def sentences(self) -> list[str]:
@@ -110,7 +107,7 @@ class Advice:
         if self.rival is not None:
             gap = 100 * (self.chosen.test_mean - self.rival.test_mean)
             scores = f"{self.found.metric} {_percent(self.chosen)} against {_percent(self.rival)} of {self.rival.model}"
-            error = 100 * noise(self.chosen, self.rival, self.tested)
+            error = 100 * noise(self.chosen, self.rival, self.found.tested)
             if not self.settled:
                 out.append(
                     f"Not settled: the budget cut the training short. So far test {scores}, {gap:+.1f} points, noise "
@@ -153,9 +150,10 @@ class Advice:
             "model": self.chosen.model,
             "geometry": geometry(self.chosen).lower(),
             "dim": self.dim,
+            "learned": self.found.learned,
             "clear": self.clear,
             "settled": self.settled,
-            "noise": None if self.rival is None else noise(self.chosen, self.rival, self.tested),
+            "noise": None if self.rival is None else noise(self.chosen, self.rival, self.found.tested),
             "advice": " ".join(self.sentences),
             "seconds": self.seconds,
             "run": str(self.found.folder / "best"),
@@ -249,8 +247,7 @@ def advise(
     search: dict[str, Any] = {"dim": DIM, "seeds": SEEDS, "budget": SEARCH_SHARE * left, **SEARCH}
     found = sweep(graph, task=task, models=models, device=device, out=out, resume=resume, watch=watch, **search)
     task_for = task_factory(graph, task, 0, DTYPES["float32"], device)
-    test, val = (_examples(task_for(found.verdicts[0].settings), part) for part in ("test", "val"))
-    chosen, rival = choose(found.verdicts, test)
+    chosen, rival = choose(found.verdicts, found.tested)
     dims = [Tried.of(DIM, chosen.trials)]
     for dim in DIMS:
         settings = dataclasses.replace(chosen.settings, dim=dim)
@@ -267,10 +264,5 @@ def advise(
             dims.append(Tried.of(dim, whole))
     dims.sort(key=lambda t: t.dim)
     seconds = time.monotonic() - began
-    dim = smallest_good(dims, val)
-    return Advice(graph.name, graph.notes, shape, delta, found, test, chosen, rival, dims, dim, seconds)
-
-
-def _examples(task: Task, part: Part) -> int:
-    """Edges or nodes of a part; for links half of the pairs are no edges."""
-    return task.part(part).size(-1) // (1 if task.classes else 2)
+    dim = smallest_good(dims, task_for(chosen.settings).size("val"))
+    return Advice(graph.name, graph.notes, shape, delta, found, chosen, rival, dims, dim, seconds)

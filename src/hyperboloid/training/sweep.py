@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ class Sweep:
         task: ``link`` or ``node``.
         metric: what is measured.
         guess: what the test part gives the same answer to everything.
+        tested: examples of the test part, edges or nodes.
         verdicts: one for each model that could be trained, the best on validation first.
         skipped: why a model could not, by its name.
         seconds: time it took.
@@ -51,14 +53,20 @@ class Sweep:
     task: str
     metric: str
     guess: float
+    tested: int
     verdicts: list[Verdict]
     skipped: dict[str, str]
     seconds: float
 
     @property
     def learned(self) -> bool:
-        """Whether any model tells more of the test part than the same answer to everything."""
-        return any(v.test_mean > self.guess for v in self.verdicts)
+        """Whether any model is better than guessing, by more than two standard errors."""
+        return any(v.test_mean - self.guess > self._error(v) for v in self.verdicts)
+
+    def _error(self, verdict: Verdict) -> float:
+        """Two standard errors of a model's test mean: of its initialisations, and of a part with so few examples."""
+        spread = verdict.test_std**2 / len(verdict.tested)
+        return 2 * math.sqrt(spread + self.guess * (1 - self.guess) / self.tested)
 
     @property
     def advice(self) -> str:
@@ -86,9 +94,11 @@ class Sweep:
     @property
     def nothing_learned(self) -> str:
         """What to say where no model is better than guessing."""
+        best = max(self.verdicts, key=lambda v: v.test_mean)
         return (
-            f"No model is better than guessing ({100 * self.guess:.1f} %), so their order means nothing: the graph "
-            "does not show what was asked for. Node features (--features), or other ones, may."
+            f"No model is clearly better than guessing (test {self.metric} {_percent(best)}, guessing "
+            f"{100 * self.guess:.1f} %, noise {100 * self._error(best):.1f} with {self.tested:,} test examples), so "
+            "their order means nothing: the graph is too small, or does not show what was asked for. Node features may."
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -98,6 +108,7 @@ class Sweep:
             "task": self.task,
             "metric": self.metric,
             "guess": self.guess,
+            "learned": self.learned,
             "best": self.verdicts[0].model,
             "models": [v.as_json() for v in self.verdicts],
             "skipped": self.skipped,
@@ -217,8 +228,8 @@ def sweep(
     if not verdicts:
         raise InputError("None of the models could be trained: " + " ".join(skipped.values()))
     verdicts.sort(key=lambda v: v.val, reverse=True)
-    guess = task_for(verdicts[0].settings).guess("test")
-    found = Sweep(folder, name, task, get_task(task).metric, guess, verdicts, skipped, time.monotonic() - began)
+    judge, seconds = task_for(verdicts[0].settings), time.monotonic() - began
+    found = Sweep(folder, name, task, judge.metric, judge.guess("test"), judge.size("test"), verdicts, skipped, seconds)
     _keep_best(found, configs[verdicts[0].model], graph, task_for)
     write_json(folder / "summary.json", found.as_json())
     return found

@@ -146,6 +146,10 @@ class Task(BaseTask):
     def guess(self, part: Part) -> float:
         """Metric of the same answer to everything, the best there is."""
 
+    def size(self, part: Part) -> int:
+        """Edges or nodes of a part; for links half of its pairs are no edges."""
+        return self.part(part).size(-1) // (1 if self.classes else 2)
+
     def loss(self, encoder: Encoder, seed: Key, epoch: Key) -> Tensor:
         """Training loss of one epoch; (seed, epoch) fix what is sampled."""
         return self.losses(self.logits(encoder, self.encode(encoder), self.examples(seed, epoch)), None)
