@@ -34,6 +34,21 @@ def test_adam_is_torch_s_for_each_model(dtype, tolerance):
 
 
 @pytest.mark.usefixtures("backend")
+def test_endless_patience():
+    zero, far = torch.zeros(2), torch.full((2,), math.inf)
+    records = {
+        "best": zero.double() - math.inf,
+        "best_loss": far.clone(),
+        "best_epoch": torch.zeros(2, dtype=torch.int32),
+    }
+    better = judge_(
+        zero.double(), zero, **records, learning_since=torch.zeros(2, dtype=torch.int32),
+        epoch=torch.tensor(10, dtype=torch.int32), epochs=20, patience=2**31 - 1, plateau=0.41,
+    )  # fmt: skip
+    assert better.all()
+
+
+@pytest.mark.usefixtures("backend")
 def test_what_is_better_than_before():
     nan, inf = math.nan, math.inf
     scores = ((0.5, 0.7, nan), (0.3, 0.4, nan, inf, -inf))

@@ -233,6 +233,18 @@ def test_gradients_of_points_on_one_slanting_ray(radius, fast):
     torch.testing.assert_close(grad.double(), torch.stack([pull, -pull]), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("lorentz", [True, False])
+def test_points_without_coordinates_are_at_the_origin(lorentz, fast):
+    z = torch.ones(3, 0)
+    torch.use_deterministic_algorithms(True)  # what nobody writes is no number then
+    try:
+        with use_backend(fast):
+            found = pair_sqdist(z, torch.tensor([[0, 1], [1, 2]]), torch.tensor(1.0), lorentz=lorentz)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert found.tolist() == [0, 0]
+
+
 def test_a_turn_in_a_tiny_coordinate_is_not_rounding(fast):
     """Far out an angle of 2.5e-16 is a distance."""
     z = torch.tensor([[40.0, 1e-14], [40.5, 0.0]])

@@ -13,7 +13,7 @@ import torch
 
 from hyperboloid.errors import InputError
 from hyperboloid.paper.provenance import code_version, device_name, library_versions
-from hyperboloid.training.config import check_device
+from hyperboloid.training.config import use_device
 
 from . import epochs, gather, geometry, growth, layers
 from .numbers import Case
@@ -85,7 +85,7 @@ def run_parts(
         InputError: something given is wrong, or nothing could be measured.
     """
     plan, names = plan_for(device, quick=quick), chosen_parts(asked, device)
-    check_device(device)
+    use_device(device)
     if threads is not None:
         if threads < 1:
             raise InputError(f"--threads must be at least 1, not {threads}.")

@@ -47,7 +47,9 @@ def fast_backend(t: Tensor) -> Backend:
     """The fastest backend where ``t`` lies."""
     if t.device.type == "cpu":
         return "cpu"
-    return "triton" if t.device.type == "cuda" and _has_triton() else "reference"
+    if t.device.type != "cuda" or not _has_triton():
+        return "reference"
+    return "triton" if t.device.index == torch.cuda.current_device() else "reference"  # kernels start on that one
 
 
 def kernels_for(t: Tensor, on_gpu: str, on_cpu: str) -> Any:

@@ -62,7 +62,7 @@ def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor | None, *, lorentz: bool 
 
     Args:
         z: normal coordinates of the nodes ``(N, d)``.
-        pairs: ``(2, P)`` int64 or int32.
+        pairs: ``(2, P)`` int64 or int32. Nodes that are not there are refused on a CPU; a GPU cannot say so.
         beta: scalar; None for flat space.
         lorentz: the Lorentzian distance, which is cut off where its square would pass 1e30.
 

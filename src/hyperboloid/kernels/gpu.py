@@ -39,7 +39,7 @@ def _over_rows(
     kernel: Any, u: Tensor, beta: Tensor, *tensors: Tensor, tile: int | None = None, **constants: Any
 ) -> None:
     """Run a kernel over the rows of u ``(…, d)``, ``tile`` at a time; β belongs to equally many rows each."""
-    rows, d = u.numel() // max(u.size(-1), 1), u.size(-1)
+    rows, d = u.shape[:-1].numel(), u.size(-1)
     if rows:
         tile = tile or _tile(d, 32)
         kernel[(-(-rows // tile),)](

@@ -11,7 +11,7 @@ from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.analysis.style import COLOURS, dress, new_figure
 from hyperboloid.errors import TrainingError
 from hyperboloid.graphs import load_graph
-from hyperboloid.training.config import DTYPES, check_device
+from hyperboloid.training.config import DTYPES, use_device
 from hyperboloid.training.many import train_many
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.sweep import task_factory
@@ -115,7 +115,7 @@ class AttentionWidth(FigureExperiment):
 
     def wanted(self, asked: Asked) -> list[Line]:
         """A line for each graph and width."""
-        check_device(asked.device)
+        use_device(asked.device)
         lines = []
         for dataset in chosen_names("data set", self.name, asked.datasets, list(GRAPHS)):
             settings, source = link_settings("lgcn", dataset, GRAPHS[dataset], DIM, asked)

@@ -18,7 +18,7 @@ from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.training.checkpoint import write_json
-from hyperboloid.training.config import DTYPES, check_device
+from hyperboloid.training.config import DTYPES, use_device
 from hyperboloid.training.journal import Journal
 from hyperboloid.training.many import Trial, Watcher, train_many
 from hyperboloid.training.selection import sweep_model
@@ -63,7 +63,7 @@ class BenchPlan:
     workers: int = 1
 
     def __post_init__(self) -> None:
-        check_device(self.device)
+        use_device(self.device)
 
 
 class Bench:

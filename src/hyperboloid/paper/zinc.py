@@ -20,7 +20,7 @@ from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.graphs.load_molecules import load_molecules
 from hyperboloid.graphs.molecules import MoleculeSet
 from hyperboloid.graphs.zinc import TARGETS
-from hyperboloid.training.config import Config, check_device
+from hyperboloid.training.config import Config, use_device
 from hyperboloid.training.experiment import make_task
 from hyperboloid.training.loop import Training
 from hyperboloid.training.runner import train_run
@@ -142,7 +142,7 @@ def measure_zinc(
         code: name of the code's version; None asks git.
         tell: is told about epochs.
     """
-    check_device(device)
+    use_device(device)
     began = time.monotonic()
     session, there = Session(), _measured(results, protocol)
     missing = [cell for cell in asked if cell not in there]

@@ -83,12 +83,17 @@ class Config:
         }
 
 
-def check_device(device: str) -> None:
-    """Refuse a device that this machine does not have (a run folder may have been trained on another)."""
+def use_device(device: str) -> None:
+    """Make a device the current one, where kernels start; one that this machine does not have is refused.
+
+    (A run folder may have been trained on another machine.)
+    """
     if device != "cpu" and int(device.partition(":")[2] or 0) >= torch.cuda.device_count():
         raise InputError(
             f"device {device} was asked for, but torch finds {torch.cuda.device_count() or 'no'} GPU; use --device cpu."
         )
+    if ":" in device:
+        torch.cuda.set_device(device)
 
 
 def read_config(folder: Path) -> Config:

@@ -12,7 +12,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.nn.registry import check_task, default_model
 
 from .checkpoint import write_json
-from .config import Config, check_device, read_config
+from .config import Config, read_config, use_device
 from .data import Data, load_data, store_data
 from .every_task import get_any_task
 from .experiment import Experiment, make_task, run_folder, summarize
@@ -93,7 +93,7 @@ def fit(
         dtype=dtype,
         device=device,
     )
-    check_device(device)
+    use_device(device)
 
     def task_for(split: int) -> BaseTask:
         return make_task(config, data, split, device)

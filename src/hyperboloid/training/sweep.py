@@ -18,7 +18,7 @@ from hyperboloid.graphs.store import graph_to_bytes
 from hyperboloid.nn.registry import check_task, get_model
 
 from .checkpoint import write_atomically, write_json
-from .config import Config, check_device, read_config
+from .config import Config, read_config, use_device
 from .grids import Choices, read_choices
 from .journal import Journal
 from .loop import start_training
@@ -173,7 +173,7 @@ def sweep(
     """
     began = time.monotonic()
     check_names(settings)
-    check_device(device)
+    use_device(device)
     for name, number in (("seeds", seeds), ("tries", 1 if tries is None else tries)):
         if number < 1:
             raise InputError(f"{name} must be at least 1, not {number}.")
