@@ -175,6 +175,14 @@ def test_points_in_about_the_same_direction(radius, apart, monkeypatch):
         assert_right(adj, u, torch.tensor(1.0), key=factor * u, tolerance=1e-5)
 
 
+@pytest.mark.parametrize("radius", [9.0, 25.0])
+def test_features_on_one_slanting_ray(radius):
+    """Whole multiples of one vector, which rounding turns: far out attention would have a gradient of that."""
+    steps = radius / 30**0.5 + torch.rand(12, generator=torch.Generator().manual_seed(0)) / 8
+    key = ((2**10 * steps).round() / 2**10)[:, None] * torch.tensor([1.0, 2.0, -5.0])
+    assert_right(graph(), draw(12, 5, seed=1), torch.tensor(1.0), key=key)
+
+
 @pytest.mark.parametrize("cap", [1.0, 5.0])
 @pytest.mark.parametrize("symmetric", [True, False])
 @pytest.mark.parametrize("shared", [True, False])

@@ -1,5 +1,7 @@
 """Chords, squared distances and gyrovector sums of rows, by every backend, where float32 is hard put to it."""
 
+import math
+
 import pytest
 import torch
 from torch.func import vmap
@@ -79,6 +81,22 @@ def test_gyrovectors_far_out_in_double_precision():
         exact = gyro_gradients(*points)
     for ours, theirs in zip(gyro_gradients(*points), exact, strict=True):
         assert ((ours - theirs).norm(dim=1) <= 1e-10 * theirs.norm(dim=1)).all()
+
+
+@pytest.mark.parametrize("radius", [9.0, 16.0, 22.0, 30.0])
+@pytest.mark.parametrize("operation", [chord, square_by_kernel])
+def test_gradients_of_points_on_one_slanting_ray(operation, radius, backend):
+    """Whole multiples of one vector: d_L = 2 sinh(Δr/2), d_H² = Δr², and nothing across."""
+    if backend == "reference" and radius > 9:
+        pytest.skip("plain torch computes in single precision, which tells a turn from rounding no further out")
+    ray = torch.tensor([1.0, 2.0, -5.0])
+    steps = torch.tensor([1.0, 1 + 2**-6]) * torch.tensor(radius / 30**0.5 * 2**10).round() / 2**10
+    u, v = (steps[:, None] * ray).requires_grad_()
+    found = torch.autograd.grad(operation(u, v, torch.tensor(1.0)), (u, v))
+    apart = float(steps[0].double() - steps[1].double()) * 30**0.5
+    slope = -math.cosh(apart / 2) if operation is chord else 2 * apart  # of d in r_u
+    pull = slope / 30**0.5 * ray
+    torch.testing.assert_close(found, (pull, -pull), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("angle", [1e-3, 1e-6, 1e-9, 1e-12])

@@ -12,6 +12,7 @@ import triton.language as tl
 CUT = tl.constexpr(300.0)
 TINY = tl.constexpr(1e-100)
 LARGEST = tl.constexpr(3e35)  # gradients stay below: a float32 could hold a thousand times more
+ONE_RAY = tl.constexpr(2.0**-49)  # see `cpu_loops.py`
 #: Coordinates of vectors that are taken at a time where something is computed once a vector, or summed over them. The
 #: threads of a warp are laid over coordinates first, four to a thread: with few of them, few threads do the same.
 STEP = tl.constexpr(16)

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from .gpu import _block, _held, _over_rows, _tile
 from .gpu_aggregate import products, radii, rows_of, vectors
-from .gpu_math import STEP, TINY, asinh, block_of_rows, clip, excess, hold, sinh, turn_of
+from .gpu_math import ONE_RAY, STEP, TINY, asinh, block_of_rows, clip, excess, hold, sinh, turn_of
 
 #: Numbers of a node: n = ‖u‖, 1/n (at the origin 0), sinh r, cosh r, sinh r/n, r coth r − 1 and tanh(r/2)/n; side by
 #: side, and room for one more, so that none lies across two lines of memory.
@@ -35,8 +35,6 @@ SUMS = tl.constexpr(2)
 NUMBERS = tl.constexpr(5)
 #: Where less than this part is left of ‖u − v‖² without (‖u‖ − ‖v‖)², the rest is taken as ‖turn‖² again.
 RADIAL = tl.constexpr(1e-6)
-#: See `cpu_loops.py`.
-ONE_RAY = tl.constexpr(2.0**-49)
 #: Pairs that one program takes where there are no coordinates, one to a thread: with two, the numbers of both need so
 #: many registers that few programs run at once (`tangent_slopes` took 39 instead of 30 µs on Amazon).
 TAKEN = 128

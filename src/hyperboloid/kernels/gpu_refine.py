@@ -67,7 +67,7 @@ def refine_scores(
                         mine, its = query_polar_ptr + 2 * (m * rows + i), key_polar_ptr + 2 * (m * cols + j)
                         x = vectors(query_ptr + m * rows * A, i, close, f, A)
                         y = vectors(key_ptr + m * cols * A, j, close, f, A)
-                        n_x, n_y, d_n, _turn, _longer, turned = pair(x, y)
+                        n_x, n_y, d_n, _turn, _longer, turned = pair(x, y, True)
                         a = 2 * root * sinh(clip(d_n / root) * 0.5)
                         spaces = tl.load(mine + 1, close, 0.0) * tl.load(its + 1, close, 0.0)
                         square = a * a + spaces * n_x * n_y * turned
@@ -279,7 +279,7 @@ def _careful_sums(
         y = vectors(y_ptr, j, there, f, A)
         close = there & cancels(tl.load(score_ptr + entry, there, -1.0).to(tl.float64), time * its_time, beta)
         own = x[None, :] + tl.zeros_like(y)
-        n_x, n_y, d_n, turn, longer, turned = pair(own, y)
+        n_x, n_y, d_n, turn, longer, turned = pair(own, y, True)
         s_x, s_y = stretch * n_x / root, its_stretch * n_y / root
         half = sinh(clip(d_n / root) * 0.5)
         its_scale = tl.where(close, scale, 0.0)

@@ -1,7 +1,7 @@
 """Triton kernels over rows of vectors: chords and squared distances.
 
-Formulas and names are those of `geometry/chord.py`. Vectors are in the inputs' precision, scalars in double.
-Coordinates are multiplied by reciprocals of a row's scalars: divisions of doubles are slow, and exponentials slower;
+Formulas and names are those of `geometry/chord.py`, in double precision: far out, single precision would see turns
+where there are none, which the product with both sinh makes much of. Coordinates are multiplied by reciprocals of a row's scalars: divisions of doubles are slow, and exponentials slower;
 most of them follow from others, as sinh 2x from sinh x. Sizes that change with the number of models are not specialised
 on: each of them would compile the kernel again.
 """
@@ -11,20 +11,31 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_math import LARGEST, TINY, asinh, block_of_rows, clip, coth_of, excess, hold, sinh
+from .gpu_math import LARGEST, ONE_RAY, TINY, asinh, block_of_rows, clip, coth_of, excess, hold, sinh
 
 
 @triton.jit
-def pair(u, v):
-    """Lengths, ‖u‖ − ‖v‖, (û − v̂)·max(‖u‖, ‖v‖), max(‖u‖, ‖v‖) and ‖û − v̂‖² of rows ``(R, D)``."""
-    n_u, n_v = tl.sqrt(tl.sum(u * u, 1).to(tl.float64)), tl.sqrt(tl.sum(v * v, 1).to(tl.float64))
-    d_n = tl.sum((u - v) * (u + v), 1).to(tl.float64) / tl.maximum(n_u + n_v, TINY)
+def pair(u, v, SINGLE: tl.constexpr):
+    """Lengths, ‖u‖ − ‖v‖, (û − v̂)·max(‖u‖, ‖v‖), max(‖u‖, ‖v‖) and ‖û − v̂‖² of rows ``(R, D)`` of doubles.
+
+    Where they were numbers of single precision, turns that are rounding are none.
+    """
+    n_u, n_v = tl.sqrt(tl.sum(u * u, 1)), tl.sqrt(tl.sum(v * v, 1))
+    d_n = tl.sum((u - v) * (u + v), 1) / tl.maximum(n_u + n_v, TINY)
     short = tl.minimum(n_u, n_v)
-    slope = tl.where(short > TINY, d_n / tl.maximum(short, TINY), 0.0).to(u.dtype)  # 0 · ∞ is no number
+    slope = tl.where(short > TINY, d_n / tl.maximum(short, TINY), 0.0)  # 0 · ∞ is no number
     shorter = tl.where((n_u >= n_v)[:, None], v, u)
     turn = (u - v) - slope[:, None] * shorter
+    if SINGLE:
+        turn = tl.where(tl.abs(turn) > ONE_RAY * tl.maximum(tl.abs(u), tl.abs(v)), turn, 0.0)
     longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
-    return n_u, n_v, d_n, turn, longer, tl.sum(turn * turn, 1).to(tl.float64) / (longer * longer)
+    return n_u, n_v, d_n, turn, longer, tl.sum(turn * turn, 1) / (longer * longer)
+
+
+@triton.jit
+def _doubles(ptr, place, inside):
+    """Coordinates of rows; outside they are 0."""
+    return tl.load(ptr + place, inside, 0.0).to(tl.float64)
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
@@ -34,10 +45,9 @@ def chord_forward(
 ):  # fmt: skip
     """d_L of rows ``(R, d)``, or d_H² if ``SQUARED``; β belongs to ``per_beta`` rows each."""
     row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
-    u = tl.load(u_ptr + place, inside, 0.0)
-    v = tl.load(v_ptr + place, inside, 0.0)
+    u, v = _doubles(u_ptr, place, inside), _doubles(v_ptr, place, inside)
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
-    n_u, n_v, d_n, _turn, _longer, turned = pair(u, v)
+    n_u, n_v, d_n, _turn, _longer, turned = pair(u, v, u_ptr.dtype.element_ty == tl.float32)
     inverse = 1 / root
     a = 2 * root * sinh(clip(d_n * inverse) * 0.5)
     tt = root * root * sinh(clip(n_u * inverse)) * sinh(clip(n_v * inverse)) * turned
@@ -58,8 +68,8 @@ def chord_gradient(u, n_u, s_u, s_v, half, turn, longer, turned, root, scale):
     lift = root * tl.sqrt(1 + s_u * s_u) * s_v * turned * 0.5
     radial = 2 * scale * (2 * root * half * tl.sqrt(1 + half * half) + lift) * inverse
     # only the part of turn across u counts
-    radial -= sideways * (tl.sum(turn * u, 1).to(tl.float64) * inverse * inverse)
-    return radial[:, None] * u.to(tl.float64) + sideways[:, None] * turn.to(tl.float64)
+    radial -= sideways * (tl.sum(turn * u, 1) * inverse * inverse)
+    return radial[:, None] * u + sideways[:, None] * turn
 
 
 @triton.jit(do_not_specialize=["rows", "per_beta"])
@@ -72,11 +82,10 @@ def chord_backward(
     Beyond the largest d_L its logarithm has its own gradient still, so that an intrinsic distance keeps its slope.
     """
     row, there, place, inside = block_of_rows(tl.program_id(0), rows, d, BLOCK_R, BLOCK_D)
-    u = tl.load(u_ptr + place, inside, 0.0)
-    v = tl.load(v_ptr + place, inside, 0.0)
+    u, v = _doubles(u_ptr, place, inside), _doubles(v_ptr, place, inside)
     root = tl.sqrt(tl.load(beta_ptr + row // per_beta, there, 1.0).to(tl.float64))
     grad = tl.load(grad_ptr + row, there, 0.0).to(tl.float64)
-    n_u, n_v, d_n, turn, longer, turned = pair(u, v)
+    n_u, n_v, d_n, turn, longer, turned = pair(u, v, u_ptr.dtype.element_ty == tl.float32)
     inverse = 1 / root
     r_u, r_v, d_r = clip(n_u * inverse), clip(n_v * inverse), clip(d_n * inverse)
     s_u, s_v, half = sinh(r_u), sinh(r_v), sinh(d_r * 0.5)
