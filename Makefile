@@ -8,15 +8,15 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --quiet
 
 .PHONY: demo test test-all lint wheel bench clean
 
-demo: .venv/demo-installed
+demo: .venv/demo-installed .venv/loops
 	rm -rf runs/demo
 	$(BIN)/hyperboloid train disease --task link --model lgcn --out runs/demo
 	$(BIN)/hyperboloid plot runs/demo
 
-test: lint wheel
+test: lint wheel .venv/loops
 	$(PYTEST) -m "not slow"
 
-test-all: lint wheel
+test-all: lint wheel .venv/loops
 	$(PYTEST)
 
 lint: .venv/test-installed
@@ -34,7 +34,7 @@ wheel: .venv/test-installed
 	cd build && clean/bin/python -c "import hyperboloid.nn, hyperboloid.training; print('wheel', hyperboloid.__version__)"
 	cd build && rm -rf wheel-run && clean/bin/hyperboloid train karate --epochs 3 --out wheel-run
 
-bench: .venv/test-installed
+bench: .venv/test-installed .venv/loops
 	$(BIN)/hyperboloid bench
 
 .venv/bin/python:
@@ -46,6 +46,11 @@ bench: .venv/test-installed
 
 .venv/test-installed: pyproject.toml constraints.txt | .venv/bin/python
 	$(PIP) --editable '.[test]'
+	touch $@
+
+# numba keeps a compiled loop until its own file changes, though loops of other files may be part of it
+.venv/loops: $(wildcard src/hyperboloid/kernels/*.py src/hyperboloid/graphs/*.py) | .venv/bin/python
+	find src -name '*.nb[ic]' -delete
 	touch $@
 
 clean:

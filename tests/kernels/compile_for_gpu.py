@@ -74,10 +74,11 @@ E = adj.row.numel()
 z, beta, weight, keep = torch.randn(M, N, D), torch.ones(M), torch.rand(M, E), torch.rand(M, E) > 0.5
 pairs = star[:, :P].expand(M, 2, P)
 
-for lorentz in (True, False):
-    squares, *needed = gpu_pairs.pair_squares(z, pairs, beta, lorentz)
-    gpu_pairs.pair_gradients(squares, z, pairs, beta, lorentz, *needed)
-gpu_pairs.flat_pair_gradients(gpu_pairs.flat_pair_squares(z, pairs), z, pairs)
+for ends in (pairs, pairs.int()):
+    for lorentz in (True, False):
+        squares, *needed = gpu_pairs.pair_squares(z, ends, beta, lorentz)
+        gpu_pairs.pair_gradients(squares, z, ends, beta, lorentz, *needed)
+    gpu_pairs.flat_pair_gradients(gpu_pairs.flat_pair_squares(z, ends), z, ends)
 sums, *needed = gpu_tangent.tangent_sums(z, z, beta, weight, adj)
 gpu_tangent.tangent_gradients(sums, z, z, beta, weight, adj, *needed)
 grad = gpu_sums.weighted_sums(z, weight, adj)
@@ -87,8 +88,9 @@ for softmax in (True, False):
 ends = z[..., 0], z[..., 1]
 gpu_shares.attention_gradients(weight, gpu_shares.attention(*ends, adj, 0.2), *ends, adj, 0.2)
 for operation in gpu.ROWS.values():
-    values = operation.values(z, z, beta.view(M, 1))
-    operation.gradients(z, z, beta.view(M, 1), values)
+    for rows, scale in ((z, beta.view(M, 1)), (z.double(), beta.double().view(M, 1))):
+        values = operation.values(rows, rows, scale)
+        operation.gradients(rows, rows, scale, values)
 for query, key, given, kept in ((None, z, weight, keep), (z, z, None, None), (None, None, weight, None)):
     out, *needed = gpu.aggregate(z, query, key, beta, given, kept, adj.index, 50.0)
     arguments = (out, z, query, key, beta, given, kept, adj.index, 50.0, needed, given is not None)
@@ -101,7 +103,8 @@ gpu_training.judge(record, beta, record.clone(), beta.clone(), *epochs, step, 20
 random_key = gpu_random.fold(step, 3)
 gpu_random.keep_mask(random_key, 4, torch.tensor(0.5), P)
 for numbers in (z[0], z[0].T, z.flatten(1)):
-    gpu_random.dropout(numbers, random_key, 4, torch.tensor(0.5))
+    for key_of_all in (random_key, None):
+        gpu_random.dropout(numbers, key_of_all, 4, torch.tensor(0.5))
 of_weights = torch.randn(M, D, D)
 gpu_linear.tall_product(gpu_linear.row_product(z, of_weights), z)
 of_models = gpu_random.Models(step.expand(M), beta / 2, 4)

@@ -43,7 +43,7 @@ def test_endless_patience():
     }
     better = judge_(
         zero.double(), zero, **records, learning_since=torch.zeros(2, dtype=torch.int32),
-        epoch=torch.tensor(10, dtype=torch.int32), epochs=20, patience=2**31 - 1, plateau=0.41,
+        epoch=torch.tensor(10, dtype=torch.int32), epochs=20, patience=2**31, plateau=0.41,
     )  # fmt: skip
     assert better.all()
 

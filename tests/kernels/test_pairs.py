@@ -269,3 +269,11 @@ def test_points_at_infinity_have_no_distance(lorentz, other, fast):
 def test_pairs_of_nodes_that_are_not_there_are_refused_on_a_cpu(beta, last):
     with pytest.raises(InputError, match=r"the pairs name nodes (-1 to 2|0 to \d+), and there are nodes 0 to 3\."):
         pair_sqdist(torch.ones(4, 2), torch.tensor([[0, 1], [2, last]]), beta)
+
+
+@pytest.mark.parametrize("beta", [None, torch.tensor(1.0)])
+@pytest.mark.parametrize("pairs", [torch.tensor([[0, 1]]), torch.zeros(3, 5).long(), torch.zeros(2, 3), torch.zeros(2)])
+@pytest.mark.parametrize("backend", ["reference", "cpu"])
+def test_what_are_no_pairs_is_refused(pairs, beta, backend):
+    with use_backend(backend), pytest.raises(InputError, match=r"pairs must be \(2, P\) int32 or int64, not \("):
+        pair_sqdist(torch.ones(4, 2), pairs, beta)

@@ -119,8 +119,8 @@ def _squares(
 
 @loop
 def _sort(pairs: Array, ptr: Array, ends: Array) -> None:
-    """The pairs of each node, of which it is the first or the second: where they start ``(N + 2,)``, from the second
-    number on once this is over, and in this order ``(2P, 2)`` which they are, and the nodes at their other ends."""
+    """The pairs of each node, of which it is the first or the second: where they start ``(N + 1,)``, and one number to
+    spare, and in this order ``(2P, 2)`` which they are, and the nodes at their other ends."""
     for side in range(2):
         for p in range(pairs.shape[1]):
             ptr[pairs[side, p] + 2] += 1

@@ -69,6 +69,8 @@ def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor | None, *, lorentz: bool 
     In float32 the gradient is computed by hand: it has no second derivative, and :mod:`torch.func` knows it under vmap
     only. The reference backend has them all.
     """
+    if pairs.dim() != 2 or pairs.size(0) != 2 or pairs.dtype not in (torch.int32, torch.int64):
+        raise InputError(f"pairs must be (2, P) int32 or int64, not {tuple(pairs.shape)} {pairs.dtype}.")
     if chosen_backend(z) != "reference" and z.dtype == torch.float32:
         return flat_squares(z, pairs) if beta is None else pair_squares(z, pairs, beta, lorentz)
     u, v = (z.index_select(0, end) for end in pairs)

@@ -1,9 +1,9 @@
 """Triton kernels over rows of vectors: chords and squared distances.
 
 Formulas and names are those of `geometry/chord.py`, in double precision: far out, single precision would see turns
-where there are none, which the product with both sinh makes much of. Coordinates are multiplied by reciprocals of a row's scalars: divisions of doubles are slow, and exponentials slower;
-most of them follow from others, as sinh 2x from sinh x. Sizes that change with the number of models are not specialised
-on: each of them would compile the kernel again.
+where there are none, which the product with both sinh makes much of. Coordinates are multiplied by reciprocals of a
+row's scalars: divisions of doubles are slow, and exponentials slower; most of them follow from others, as sinh 2x from
+sinh x. Sizes that change with the number of models are not specialised on: each of them would compile the kernel again.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ def judge(
     models = better.numel()
     _judge[(-(-models // BLOCK),)](
         metric.contiguous(), loss.contiguous(), best, best_loss, best_epoch, learning_since, epoch,
-        better.view(torch.uint8), models, epochs, min(patience, epochs), low, high, BLOCK=BLOCK,  # sums stay 32 bits
+        better.view(torch.uint8), models, epochs, patience, low, high, BLOCK=BLOCK,
     )  # fmt: skip
     return better
 

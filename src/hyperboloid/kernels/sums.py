@@ -60,7 +60,8 @@ class _MatrixSum(Function):
         grad, to_u, to_weight = grad.contiguous(), None, None
         if needed[0]:
             to_u = adj.matrix(weight, transposed=True) @ grad
-        if needed[1] and any(torch._C._functorch.is_functorch_wrapped_tensor(t) for t in (grad, u)):
+        mapped = any(torch._C._functorch.is_functorch_wrapped_tensor(t) for t in (grad, u))
+        if needed[1] and (mapped or grad.device.type != "cpu"):
             to_weight = (grad.index_select(0, adj.row) * u.index_select(0, adj.col)).sum(-1)
         elif needed[1]:
             from .cpu_sums import weight_gradient

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.process import keep_memory
+from hyperboloid.training.config import use_device
 from hyperboloid.training.many import Watcher
 from hyperboloid.training.memory import share_machine
 
@@ -158,6 +159,7 @@ def _work(pipe: Connection, plan: BenchPlan) -> None:
     """What a process does: measure the cells that it is given."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that has started it
     keep_memory()
+    use_device(plan.device)  # what is current is a matter of each process
     share_machine(plan.workers, plan.device)
     with suppress(_NobodyThere):
         try:

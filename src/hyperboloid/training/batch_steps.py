@@ -59,6 +59,7 @@ def judge_(
         plateau: loss of a model that has not begun to learn.
     """
     low, high = bounds_of(plateau)
+    patience = min(patience, epochs)  # sums of epochs stay 32 bits
     if chosen_backend(loss) == "triton":
         from hyperboloid.kernels import gpu_training
 

@@ -39,32 +39,40 @@ class Recording:
             self._graph.replay()
         elif self._warming:
             self._warming -= 1
-            stream = _side_stream(self._device)
+            stream = _stream_of(self._device)
             stream.wait_stream(torch.cuda.current_stream(self._device))
             with torch.cuda.stream(stream):
                 program()
             torch.cuda.current_stream(self._device).wait_stream(stream)
         else:
-            self._graph = recorded(program)
+            self._graph = recorded(program, self._device)
             self._graph.replay()
 
 
+def _stream_of(device: torch.device) -> torch.cuda.Stream:
+    """The same for all recordings of a GPU: products keep 32 MB for every stream that they have ever worked on."""
+    return _side_stream(torch.cuda.current_device() if device.index is None else device.index)
+
+
 @cache
-def _side_stream(device: torch.device) -> torch.cuda.Stream:
-    """The same for all recordings: matrix products keep 32 MB for every stream that they have ever worked on."""
-    return torch.cuda.Stream(device)
+def _side_stream(index: int) -> torch.cuda.Stream:
+    return torch.cuda.Stream(index)
 
 
-def recorded(program: Callable[[], None]) -> torch.cuda.CUDAGraph:
+def recorded(program: Callable[[], None], device: torch.device) -> torch.cuda.CUDAGraph:
     """The program as a CUDA graph.
+
+    It is recorded on a stream of its device: the one that torch has for this belongs to the GPU that it was first used
+    on, and on another one nothing would be recorded.
 
     Raises:
         torch.OutOfMemoryError: there was no room; on its way out of a recording it turns into another error.
     """
     graph = torch.cuda.CUDAGraph()
     try:
-        # a recording that fails does not give the stream back by itself
-        with torch.cuda.stream(torch.cuda.current_stream()), torch.cuda.graph(graph):
+        # a recording that fails does not give the current stream back by itself
+        back = torch.cuda.stream(torch.cuda.current_stream(device))
+        with back, torch.cuda.graph(graph, stream=_stream_of(device)):
             program()
     except RuntimeError as error:
         if isinstance(error.__context__, torch.OutOfMemoryError):
