@@ -52,7 +52,11 @@ def tangent_numbers(
     sums_ptr, x_ends_ptr, y_ends_ptr, pairs_ptr, beta_ptr, weight_ptr, numbers_ptr, weight_step, rows, cols, count,
     pairs_step, side_step, BLOCK_P: tl.constexpr,
 ):  # fmt: skip
-    """What u and v are multiplied by in w √β (α u + γ turn) of entries ``(M, 2, E)``."""
+    """What u and v are multiplied by in w √β (α u + γ turn) of entries ``(M, 2, E)``.
+
+    Of a turn that is smaller than 1e−13 of the vectors, as only a coordinate so much smaller than others can make one,
+    the difference of both multiples has few digits left.
+    """
     m, p, there, i, j = these(pairs_ptr, count, pairs_step, side_step, BLOCK_P)
     mine, its = x_ends_ptr + (m * rows + i) * ENDS, y_ends_ptr + (m * cols + j) * ENDS
     _u, _v, _turned, _du, _dv, _bend, o, root, _theta, _shrink, _coth, a, c, _a, _c = _of_entries(
