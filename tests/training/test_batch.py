@@ -1,6 +1,7 @@
 """A model trained in a batch is the model trained alone."""
 
 import dataclasses
+import itertools
 import math
 from importlib.util import find_spec
 
@@ -24,6 +25,7 @@ from hyperboloid.training.settings import NORMALIZATION, Settings
 from hyperboloid.training.tasks import get_task
 
 BASE = Settings(dim=5, epochs=50)
+RATES = (0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1)
 RUNS = [
     (BASE, 0),
     (dataclasses.replace(BASE, lr=0.02, weight_decay=5e-4, dropout=0.5, att_dropout=0.2, drop_connect=0.1), 1),
@@ -160,6 +162,20 @@ def test_models_that_are_done_may_stay_where_leaving_does_not_pay(monkeypatch):
         assert one.test == pytest.approx(other.test, abs=1e-12)
 
 
+def test_which_models_go_on_does_not_depend_on_whether_others_have_left(monkeypatch):
+    """Models that are done before the others are halved leave at once, or later, as times have it."""
+    slow = dataclasses.replace(BASE, scaling="none", dropout=0.8, patience=30, epochs=110)
+    runs = [(dataclasses.replace(slow, lr=lr), seed) for seed in (0, 1) for lr in RATES]
+    the_task = task_of(disease(num_nodes=120, seed=1), "link", slow)
+    found = []
+    for pays in (True, False):
+        monkeypatch.setattr(many._Pace, "pays", lambda *_, pays=pays: pays)
+        found.append([t.outcome for t in train_many("gcn", lambda _: the_task, runs, halving=True)])
+    assert found[0] == found[1]
+    assert any(o.done and 50 < o.epochs < 100 for o in found[0])
+    assert any(not o.done for o in found[0])
+
+
 def test_leaving_pays_where_epochs_take_long(monkeypatch):
     now = iter([0.0, 12.5, 12.5, 15.0, 15.0, 17.5, 17.5])  # ten seconds to start, then a tenth of a second an epoch
     monkeypatch.setattr(many.time, "monotonic", lambda: next(now))
@@ -228,6 +244,22 @@ def test_halving_stops_the_worse_half():
     assert [t.outcome.epochs for t in halved[:3]] == [50, 120, 50]
     best = max(range(6), key=lambda i: whole[i].outcome.val)
     assert halved[best].outcome.epochs > 50
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_check_stops_training_at_once(together, monkeypatch):
+    """Also amid an epoch of models that take turns, which takes minutes on a large graph."""
+    monkeypatch.setattr("hyperboloid.training.many.batch_is_faster", lambda *_: together)
+    looks = itertools.count()
+
+    def check():
+        if next(looks) == 5:
+            raise InterruptedError
+
+    the_task = task_of(load_graph("karate"), "link")
+    with pytest.raises(InterruptedError):
+        train_many("gcn", lambda _: the_task, [(BASE, seed) for seed in range(4)], check=check)
+    assert next(looks) == 6
 
 
 def test_no_time_left_means_no_training():

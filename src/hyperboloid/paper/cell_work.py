@@ -96,8 +96,9 @@ class Bench:
                 tries=protocol.tries,
                 halving=protocol.halving,
                 rounds=rounds_of(cell.model, cell.task),
+                check=work.check,
                 journal=work.journal,
-                watch=work.watched(watch),
+                watch=watch,
                 dim=cell.dim,
                 masks=masks,
                 **protocol.fixed(cell.model),
@@ -138,7 +139,8 @@ class Bench:
                     task_for,
                     work.journal.missing(stage, cell.model, runs),
                     test=True,
-                    watch=work.watched(watch)(stage),
+                    check=work.check,
+                    watch=watch(stage),
                     save=partial(work.journal.add, stage, cell.model),
                 )
                 by_split[str(split)] = work.journal.read(stage, cell.model, runs)
@@ -218,15 +220,23 @@ def _tests(trials: Sequence[Trial]) -> list[float]:
     return tests
 
 
+def _seconds_noted(path: Path) -> float:
+    """What :class:`_Work` has noted down; 0 where it has not begun."""
+    try:
+        return float(json.loads(path.read_text(encoding="utf-8"))["seconds"]) if path.exists() else 0.0
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is damaged: remove its folder to measure the cell from the beginning.") from error
+
+
 class _Work:
-    """Trials of one cell and the seconds spent on them, kept in a folder; stops when time is up."""
+    """Trials of one cell and the seconds spent on them, kept in a folder."""
 
     def __init__(self, folder: Path, until: float) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.journal = Journal(folder / "trials.jsonl")
         self._path = folder / "spent.json"
         self._until = until
-        self._before = json.loads(self._path.read_text())["seconds"] if self._path.exists() else 0.0
+        self._before = _seconds_noted(self._path)
         self._began = self._noted = time.monotonic()
 
     @property
@@ -240,22 +250,8 @@ class _Work:
     def __exit__(self, *error: object) -> None:
         self._note()
 
-    def watched(self, watch: Callable[[str], Watcher]) -> Callable[[str], Watcher]:
-        """The same, but out of time it stops the training, of which nothing unfinished is then kept."""
-
-        def of_stage(name: str) -> Watcher:
-            self._check()
-            inner = watch(name)
-
-            def tell(alive: int, epoch: int, best: float, finished: int, total: int) -> None:
-                inner(alive, epoch, best, finished, total)
-                self._check()
-
-            return tell
-
-        return of_stage
-
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Stop where time is up, with the trials that have ended; now and then note down the seconds."""
         now = time.monotonic()
         if now >= self._until:
             raise OutOfTime

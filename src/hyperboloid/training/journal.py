@@ -16,6 +16,8 @@ from .many import Trial
 from .settings import Settings
 
 Run = tuple[Settings, int]
+#: What is kept of a trial.
+ENTRY = "val", "val_loss", "best_epoch", "epochs", "done", "test"
 
 
 class Journal:
@@ -38,6 +40,7 @@ class Journal:
             try:
                 entry = json.loads(line)
                 stage, model, settings, seed = json.loads(entry.pop("key"))
+                entry = {name: entry[name] for name in ENTRY}
                 # settings that were not there yet had their defaults
                 self._known[_key(stage, model, Settings(**settings), seed)] = entry
             except (ValueError, TypeError, KeyError, AttributeError, InputError) as error:

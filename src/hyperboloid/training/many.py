@@ -26,8 +26,9 @@ from .tasks import Task
 
 #: Every so many epochs the models that are out of patience are counted, and dropped if it pays.
 LOOK_EVERY = 25
-#: With halving, the better half of a batch goes on at each of these epochs, and whatever is still getting better, which
-#: had its best score in the last tenth of them: models with much dropout are slow, and may be the best in the end.
+#: With halving, the better half of what is left of a batch goes on at each of these epochs, and whatever is still
+#: getting better, which had its best score in the last tenth of them: models with much dropout are slow, and may be the
+#: best in the end. How large a batch is depends on the machine's memory (`memory.py`), and so does which models go on.
 RUNGS, RISING = (50, 100, 200, 400), 0.9
 
 
@@ -63,6 +64,7 @@ def train_many(
     test: bool = False,
     halving: bool = False,
     until: float = float("inf"),
+    check: Callable[[], None] | None = None,
     watch: Watcher | None = None,
     save: Callable[[list[Trial]], None] | None = None,
 ) -> list[Trial]:
@@ -75,6 +77,7 @@ def train_many(
         test: score the test part of each, and keep its parameters.
         halving: stop the worse half of a batch now and then, but for what is still rising (:data:`RUNGS`).
         until: value of :func:`time.monotonic` at which to stop with the best so far.
+        check: is called between epochs; what it raises ends the training, of which only what was saved is left.
         watch: is told how it goes.
         save: is given trials as they end; with halving those of a whole batch together, because which of its models
             go on depends on the others.
@@ -89,6 +92,8 @@ def train_many(
             """Whether time is up; an interrupt is raised here, where nothing is half done."""
             if interrupted():
                 raise KeyboardInterrupt
+            if check is not None:
+                check()
             return time.monotonic() >= until
 
         how = _How(test, halving, late, save)
@@ -224,9 +229,10 @@ def _train_batch(
             tell(len(place) - len(done), batch.epoch, max(o.val for o in outcomes))
         if cut or len(done) == len(place):
             leave(range(len(place)), cut)
-        elif rung and len(place) > 1:
-            by_score = sorted(range(len(place)), key=lambda i: (outcomes[i].val, -outcomes[i].val_loss))
-            worse = (i for i in by_score[: len(place) // 2] if outcomes[i].best_epoch <= RISING * batch.epoch)
+        elif rung:
+            alive = set(range(len(place))) - set(done)
+            by_score = sorted(alive, key=lambda i: (outcomes[i].val, -outcomes[i].val_loss, i))
+            worse = (i for i in by_score[: len(alive) // 2] if outcomes[i].best_epoch <= RISING * batch.epoch)
             leave(sorted({*done, *worse}))
         elif done and pace.pays(len(done) / len(place), runs[0][0].patience):
             leave(done)

@@ -130,6 +130,7 @@ def sweep_model(
     short: bool = False,
     choices: Choices | None = None,
     budget: float = float("inf"),
+    check: Callable[[], None] | None = None,
     journal: Journal | None = None,
     watch: Callable[[str], Watcher] | None = None,
     **given: Any,
@@ -148,6 +149,7 @@ def sweep_model(
         short: try only a few settings of the paper's grid.
         choices: values to try instead of the paper's grid.
         budget: seconds that it may take.
+        check: as for :func:`train_many`.
         journal: where trials are noted down, and read from.
         watch: gives the watcher of a stage.
         **given: settings that are the same for all.
@@ -166,6 +168,7 @@ def sweep_model(
             task_for,
             missing,
             until=began + share * budget,
+            check=check,
             watch=None if watch is None else watch(name),
             save=lambda trials: journal.add(name, model, trials),
             **options,
