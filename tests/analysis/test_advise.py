@@ -7,11 +7,12 @@ import networkx
 import pytest
 
 from hyperboloid import InputError, fit
-from hyperboloid.analysis.advise import Advice, Tried, advise, choose, noise, smallest_good, two_errors
+from hyperboloid.analysis.advise import Advice, Tried, advise, choose, noise, smallest_good
 from hyperboloid.graphs import load_graph
 from hyperboloid.graphs.statistics import statistics
 from hyperboloid.training.batch import Outcome
 from hyperboloid.training.many import Trial
+from hyperboloid.training.noise import two_errors
 from hyperboloid.training.selection import Verdict
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.sweep import Sweep

@@ -16,10 +16,10 @@ from hyperboloid.paper.board import (
     printed_board,
     short_of_print,
 )
-from hyperboloid.paper.cells import all_cells, cells
-from hyperboloid.paper.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, verdict
+from hyperboloid.paper.cells import DATASETS, DIMS, MODELS, all_cells, cells
+from hyperboloid.paper.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, low_dimension, verdict
 from hyperboloid.paper.markdown import mark
-from hyperboloid.paper.protocol import RunProtocol
+from hyperboloid.paper.protocol import IN_ROUNDS, RunProtocol
 from hyperboloid.paper.report import write_report
 from hyperboloid.paper.results import append_line
 from hyperboloid.paper.table import PaperTable
@@ -203,6 +203,31 @@ def test_nothing_measured_is_said(written):
     assert "LGCN has not been measured by today's protocol." in page
 
 
+def test_models_whose_cells_are_of_an_earlier_search_are_listed(written):
+    """They count, but a claim that compares them with others does not compare like with like."""
+    ours, theirs = (cells("node", datasets=["cora"], dims=[8], models=[name])[0] for name in ("lgcn", "gcn"))
+    _, page = written([line(ours, 0.8), line(theirs, 0.8, protocol=protocol(theirs, search=IN_ROUNDS))])
+    assert "0 of them, marked †, were made by a protocol so different that they count nowhere below; 1 others" in page
+    assert "| lgcn | 0 of 0 | 0 of 1 |\n| gcn | 0 of 0 | 1 of 1 |" in page
+
+
+def test_a_cell_of_which_runs_diverged_says_so(written):
+    cell = cells("link", datasets=["cora"], dims=[8], models=["gcn"])[0]
+    _, page = written([line(cell, 0.878, runs=7)])
+    assert "| gcn | **87.8 ± 1.0** of 7 runs (87.8 ± 0.9) +0.0 ≈ |" in page
+
+
+def test_what_is_behind_everywhere_has_no_superiority_to_grow():
+    """LGCN is two points behind at d = 8, three at d = 64."""
+    scores = {
+        (graph, "link", model, dim): Score(0.9 - (model == "lgcn") * (0.02 if dim == 8 else 0.03), 0.01, 10)
+        for graph in DATASETS
+        for dim in DIMS
+        for model in MODELS
+    }
+    assert low_dimension("link", Board(scores)).verdict == FAILS
+
+
 def test_other_graphs_splits_and_protocols_are_marked(written):
     node = cells("node", datasets=["disease"], dims=[8], models=["lgcn"])[0]
     usa = cells("node", datasets=["usa"], dims=[8], models=["lgcn"])[0]
@@ -215,7 +240,7 @@ def test_other_graphs_splits_and_protocols_are_marked(written):
     assert "| lgcn | **83.0 ± 1.0** (82.9 ± 1.2) | –" in page  # no difference, no mark
     assert "| lgcn | **52.0 ± 1.0**† (51.6 ± 1.1) +0.4 ≈ | **50.0" in page
     assert "1 of the 3 measured cells were made by another protocol" in page
-    assert "1 of them, marked †, were made by an earlier protocol and count nowhere below." in page
+    assert "1 of them, marked †, were made by a protocol so different that they count nowhere below; 0 others" in page
     assert "of 1 measured cells that can be compared, 1 agree" in page
     assert "| node usa d=8 lgcn | splits 0-9 | 55.0 ± 1.0 | 51.0 to 59.0 | 100 | 52.0 ± 1.0 | 51.6 ± 1.1 |" in page
     assert "LGCN over splits 0-9: within one printed standard deviation of the paper or better in 2 of 2" in page

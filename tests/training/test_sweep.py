@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch_geometric.data import Data
 
-from hyperboloid import InputError
+from hyperboloid import InputError, TrainingError
 from hyperboloid.graphs import load_graph
 from hyperboloid.training import selection
 from hyperboloid.training.batch import Outcome
@@ -18,6 +18,7 @@ from hyperboloid.training.experiment import load
 from hyperboloid.training.grids import grid
 from hyperboloid.training.journal import Journal
 from hyperboloid.training.many import Trial
+from hyperboloid.training.noise import two_errors
 from hyperboloid.training.selection import ROUNDS, SEARCH_SEED, SELECTION_SEED, sweep_model
 from hyperboloid.training.settings import Settings, default_settings
 from hyperboloid.training.sweep import sweep, task_factory
@@ -230,8 +231,11 @@ def test_advice_names_the_rival_of_the_other_geometry(tmp_path):
     first, second = found.verdicts
     assert found.advice.startswith(f"Validation prefers {first.model}")
     gap = 100 * (first.test_mean - second.test_mean)
+    noise = 100 * two_errors(first.tested, second.tested, found.tested)
     assert second.model in found.advice
-    assert f"{gap:+.1f} points" in found.advice
+    assert f"{gap:+.1f} points here, {'more than' if abs(gap) > noise else 'within'} the noise of {noise:.1f}." in (
+        found.advice
+    )
 
 
 def test_a_graph_that_shows_nothing_gets_no_comparison_of_geometries(tmp_path):
@@ -318,8 +322,33 @@ def test_a_grid_of_ones_own_is_tried_as_it_is(tmp_path, values, tried):
 def test_a_setting_that_diverges_is_not_called_short_of_time(tmp_path):
     (tmp_path / "grid.json").write_text('{"weight_decay": [0.001, 1e39]}')
     found = sweep("karate", models=["gcn"], seeds=2, dim=3, epochs=5, grid=tmp_path / "grid.json", out=tmp_path / "s")
-    assert (found.verdicts[0].tried, found.verdicts[0].complete) == (1, True)
-    assert "more time" not in found.advice
+    (found,), advice = found.verdicts, found.advice
+    assert (found.tried, found.failed, found.failed_runs, found.complete) == (1, 1, 0, True)
+    assert found.failures == "1 of 2 settings"
+    assert "more time" not in advice
+
+
+def test_when_everything_diverges_that_is_said(tmp_path):
+    (tmp_path / "grid.json").write_text('{"weight_decay": [1e39, 2e39]}')
+    with pytest.raises(TrainingError, match="All 2 settings of gcn diverged: try smaller learning rates or penalties"):
+        sweep("karate", models=["gcn"], seeds=2, dim=3, epochs=5, grid=tmp_path / "grid.json", out=tmp_path / "s")
+
+
+def test_initialisations_that_diverge_are_told_of(tmp_path, monkeypatch):
+    """Of three, the second has no finite number."""
+    train = selection.train_many
+
+    def some_diverge(*args, **options):
+        trials = train(*args, **options)
+        broken = [t if t.outcome.seed != 1 else Trial(Outcome.broken(t.outcome.settings, 1, 4)) for t in trials]
+        options["save"](broken)
+        return broken
+
+    monkeypatch.setattr(selection, "train_many", some_diverge)
+    (found,) = sweep("karate", models=["gcn"], seeds=3, out=tmp_path / "s", **QUICK).verdicts
+    assert (len(found.tested), found.failed, found.failed_runs) == (2, 0, 1)
+    assert found.failures == "1 of 3 fresh initialisations of the chosen one"
+    assert found.as_json()["failed_runs"] == 1
 
 
 def test_a_batch_that_time_cuts_while_halving_is_tried_again_as_a_whole(tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import statistics as st
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from hyperboloid.graphs.hyperbolicity import Average, delta_average
 from hyperboloid.graphs.statistics import Statistics, statistics
 from hyperboloid.training.config import DTYPES
 from hyperboloid.training.many import Trial, Watcher, train_many
+from hyperboloid.training.noise import two_errors
 from hyperboloid.training.selection import Verdict
 from hyperboloid.training.sweep import Sweep, sweep, task_factory
 
@@ -170,20 +170,8 @@ def geometry(verdict: Verdict) -> str:
 
 
 def noise(a: Verdict, b: Verdict, tested: int) -> float:
-    """Two standard errors of the difference of two models' test means, see :func:`two_errors`."""
+    """Two standard errors of the difference of two models' test means, see :func:`.two_errors`."""
     return two_errors(a.tested, b.tested, tested)
-
-
-def two_errors(a: Sequence[float], b: Sequence[float], examples: int) -> float:
-    """Two standard errors of the difference of the means of two models' scores on the same examples.
-
-    Initialisations give s²/n each. That a part has so many examples gives p(1 − p)/examples for each model; the two
-    share the examples, and with a correlation of one half between them that much is left of both. (On Citeseer's test
-    edges it makes one point, which is how far scores on different splits lie apart.)
-    """
-    p = min(0.999, max(0.5, st.mean([*a, *b])))
-    spread = sum(st.variance(scores) / len(scores) for scores in (a, b) if len(scores) > 1)
-    return 2 * math.sqrt(spread + p * (1 - p) / examples)
 
 
 def is_clear(a: Verdict, b: Verdict, tested: int) -> bool:

@@ -69,7 +69,9 @@ def interruptible(how: str) -> Iterator[None]:
 
 
 def check_parent(path: Path) -> None:
-    """Refuse to write a file into a folder that is not there."""
+    """Refuse to write a file into a folder that is not there, or in place of one that is."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a file in it.")
     if not path.parent.is_dir():
         raise InputError(f"There is no folder {path.parent} to write {path.name} into.")
 
@@ -81,8 +83,17 @@ def check_picture(path: Path) -> None:
     check_parent(path)
 
 
-def settings_from(pairs: list[str]) -> dict[str, Any]:
-    """Parse ``name=value`` settings; values are JSON where they can be, else text. ``.5`` is a number too."""
+def check_runs(seeds: int | None) -> None:
+    """Refuse numbers of initialisations that nobody can mean."""
+    if seeds is not None and not 1 <= seeds <= MOST:
+        raise InputError(f"--seeds must be at least 1 and at most {MOST}, not {seeds}.")
+
+
+def settings_from(pairs: list[str], **options: Any) -> dict[str, Any]:
+    """Parse ``name=value`` settings, and join those that have options of their own, if they are given.
+
+    Values are JSON where they can be, else text. ``.5`` is a number too.
+    """
     given: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -92,6 +103,12 @@ def settings_from(pairs: list[str]) -> dict[str, Any]:
             given[name.replace("-", "_")] = json.loads(re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", value))
         except ValueError:
             given[name.replace("-", "_")] = value
+    for name, value in options.items():
+        if value is None:
+            continue
+        if name in given:
+            raise InputError(f"{name} was given twice, by --{name} and by --set: leave one of them out.")
+        given[name] = value
     return given
 
 

@@ -12,7 +12,7 @@ import typer
 from hyperboloid.errors import InputError
 from hyperboloid.paper.registry import FIGURES
 
-from .options import Json, check_parent, interruptible, numbers, words
+from .options import Json, check_parent, check_runs, interruptible, numbers, words
 from .sweep import parse_time
 
 if TYPE_CHECKING:
@@ -118,6 +118,7 @@ def run(
 
     name = name.lower()
     _refuse(context, name)
+    check_runs(seeds)
     if name in FIGURES:
         from hyperboloid.paper.figures import Asked
 

@@ -165,8 +165,10 @@ class _CellDisplay:
 
     def done(self, line: dict[str, Any]) -> None:
         ours = percent(line["test_mean"], line["test_std"] if line["runs"] > 1 else None)
-        printed = line["paper_mean"] is not None
-        theirs = f"(paper {percent(line['paper_mean'], line['paper_std'])})" if printed else "(not in the paper)"
+        theirs = "(not in the paper)"
+        if line["paper_mean"] is not None:
+            whose = "paper" if line["comparable"] else "paper, on another graph,"
+            theirs = f"({whose} {percent(line['paper_mean'], line['paper_std'])})"
         self._say(f"{self._place}: {self._what}: {ours} {theirs}, {line['seconds']:.0f} s")
 
     def skipped(self, what: str, reason: str) -> None:

@@ -22,8 +22,8 @@ from .options import (
     GraphArgument,
     Json,
     Labels,
-    Task,
     Weight,
+    check_runs,
     settings_from,
     words,
 )
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def command(
     graph: GraphArgument,
-    task: Task = "link",
+    task: Annotated[str, typer.Option(help="What to learn: link or node.")] = "link",
     models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")] = "lgcn,hgcn,gcn,gat",
     dim: Annotated[
         int | None, typer.Option(help="Width of the embeddings.", show_default="16, or those of --grid")
@@ -63,10 +63,9 @@ def command(
     as_json: Json = False,
 ) -> None:
     """Search settings for several models, and say which model and geometry suits the graph."""
-    settings = settings_from(set_ or [])
-    width = settings.pop("dim", dim)
-    if epochs is not None:
-        settings["epochs"] = epochs
+    settings = settings_from(set_ or [], epochs=epochs, dim=dim)
+    width = settings.pop("dim", None)
+    check_runs(seeds)
     seconds = math.inf if budget is None else parse_time(budget)
     out = chosen_folder(out, resume, "sweep", graph, task)
 
@@ -157,5 +156,8 @@ def show_models(found: Sweep) -> None:
         )
     console = Console(highlight=False)
     console.print(table)
+    for v in found.verdicts:
+        if v.failures:
+            console.print(f"{v.model}: {v.failures} diverged.", markup=False)
     for model, reason in found.skipped.items():
         console.print(f"Without {model}: {reason}", markup=False)

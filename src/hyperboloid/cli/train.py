@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hyperboloid.analysis.numbers import score
-from hyperboloid.errors import InputError
 
 from .options import (
-    MOST,
     DataDir,
     Device,
     Dtype,
@@ -24,6 +22,7 @@ from .options import (
     Smiles,
     Task,
     Weight,
+    check_runs,
     numbers,
     run_line,
     settings_from,
@@ -72,13 +71,8 @@ def command(
 
     All of it lies in a run folder, from which `evaluate`, `predict`, `plot` and `report` go on.
     """
-    settings = settings_from(set_ or [])
-    if epochs is not None:
-        settings["epochs"] = epochs
-    if dim is not None:
-        settings["dim"] = dim
-    if not 1 <= seeds <= MOST:
-        raise InputError(f"--seeds must be at least 1 and at most {MOST}, not {seeds}.")
+    settings = settings_from(set_ or [], epochs=epochs, dim=dim)
+    check_runs(seeds)
     splits = numbers(split, "--split")
 
     from hyperboloid.training.fitting import fit

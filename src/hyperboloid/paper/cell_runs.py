@@ -21,7 +21,7 @@ from .cell_workers import measured_at_once
 from .cells import Cell
 from .protocol import SPLIT, RunProtocol
 from .provenance import code_version
-from .results import Key, Line, append_line, key_of, read_results
+from .results import Key, Line, append_line, key_of, read_results, usable
 from .table import PaperTable
 
 
@@ -121,6 +121,8 @@ def measure_cells(
         raise InputError(f"There must be at least 1 worker, not {workers}.")
     for cell in asked:
         protocol.check_model(cell.model)
+    for folder in (results, work):
+        usable(folder)
     began = time.monotonic()
     jobs = _jobs(asked, splits, masks)
     plan = BenchPlan(protocol, work, data_dir, device, code or code_version(), began + budget)
@@ -155,11 +157,13 @@ def measure_cells(
 
 
 def _against(line: Line) -> dict[str, str | None]:
-    """What the paper prints and the difference; nothing where it prints nothing."""
+    """What the paper prints and the difference; nothing where it prints nothing, or of another graph."""
     if line["paper_mean"] is None:
         return {"printed": None, "difference": None}
-    difference = f"{100 * (line['test_mean'] - line['paper_mean']):+.1f}"
-    return {"printed": percent(line["paper_mean"], line["paper_std"]), "difference": difference}
+    printed = percent(line["paper_mean"], line["paper_std"])
+    if not line["comparable"]:
+        return {"printed": f"{printed}, another graph", "difference": None}
+    return {"printed": printed, "difference": f"{100 * (line['test_mean'] - line['paper_mean']):+.1f}"}
 
 
 def _jobs(asked: Sequence[Cell], splits: Sequence[int], masks: str | None) -> list[Job]:

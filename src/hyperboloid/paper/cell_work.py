@@ -112,6 +112,7 @@ class Bench:
             val_mean=verdict.val,
             grid=verdict.grid,
             tried=verdict.tried,
+            failed=verdict.failed,
             epochs=verdict.epochs,
             complete=verdict.complete,
             seconds=work.seconds,
@@ -154,6 +155,7 @@ class Bench:
             val_mean=statistics.mean(trial.outcome.val for trial in trials),
             grid=chosen["grid"],
             tried=chosen["tried"],
+            failed=chosen.get("failed", 0),
             epochs=sum(trial.outcome.epochs for trial in trials),
             complete=all(trial.outcome.done for trial in trials),
             seconds=work.seconds,
@@ -169,7 +171,7 @@ class Bench:
             "task": cell.task,
             "model": cell.model,
             "dim": cell.dim,
-            # reached by what is within one printed standard deviation, or better
+            # within one printed standard deviation, or better, is what reaches it when rounded like the print
             "target": round(cell.paper_mean - cell.paper_std, 6) if cell.comparable else None,
             "test_mean": statistics.mean(tests),
             "test_std": spread_of(tests),

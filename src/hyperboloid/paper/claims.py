@@ -180,7 +180,7 @@ def low_dimension(task: str, board: Board) -> Finding:
         f" Where both ends are there ({_graphs(len(pairs))}), against the same rivals, it is {points(at_low)} at "
         f"d={low} and {points(at_high)} at d={high}; it is larger at d={low} on {grown} of {len(pairs)}."
     )
-    says = FAILS if at_low <= at_high else HOLDS if 2 * grown > len(pairs) else PARTLY
+    says = FAILS if at_low <= max(0, at_high) else HOLDS if 2 * grown > len(pairs) else PARTLY
     return Finding(says, len(pairs), len(DATASETS), text)
 
 

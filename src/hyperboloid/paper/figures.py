@@ -18,7 +18,7 @@ from hyperboloid.analysis.style import save_figure
 from .claims import Claim
 from .provenance import code_version, device_name, library_versions
 from .registry import FIGURES
-from .results import Line, append_line, read_figure_results, same_settings
+from .results import Line, append_line, read_figure_results, same_settings, usable
 from .table import PaperTable
 
 #: Options of ``paper run`` that every one of them takes.
@@ -141,6 +141,8 @@ def run_figure(
     Raises:
         InputError: something given is wrong, or a data set cannot be read.
     """
+    for kept in (asked.results, folder):
+        usable(kept)
     there = figure.read(asked.results)
     missing = [wanted for wanted in figure.wanted(asked) if not any(is_current(line, wanted) for line in there)]
     for number, wanted in enumerate(missing, start=1):

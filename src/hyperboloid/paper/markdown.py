@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from .board import Board, Score, noise_to_print
+from .board import PAPER_RUNS, Board, Score, noise_to_print
 from .cells import (
     ABLATION_DATASETS,
     ABLATION_MODELS,
@@ -40,7 +40,10 @@ def beside(measured: Score | None, printed: Score, *, comparable: bool, narrow: 
     """One cell: measured, printed in brackets, difference in points and its mark; † for another protocol."""
     if measured is None:
         return f"{MISSING} ({printed})"
-    text = f"**{measured}**{NARROW if narrow else ''} ({printed})"
+    few = (
+        f" of {measured.runs} runs" if measured.runs < PAPER_RUNS else ""
+    )  # the others diverged, or were not asked for
+    text = f"**{measured}**{few}{NARROW if narrow else ''} ({printed})"
     if not comparable:
         return text
     return f"{text} {points(100 * (measured.mean - printed.mean))} {mark(measured, printed)}"

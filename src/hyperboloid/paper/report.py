@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,8 @@ from typing import Any
 from hyperboloid.analysis.numbers import percent
 from hyperboloid.errors import InputError
 from hyperboloid.training.checkpoint import write_atomically
-from hyperboloid.training.grids import DROPOUTS, DROPOUTS_OF_PAPER, LEARNING_RATES, PENALTIES, SHALLOW_FACTORS
-from hyperboloid.training.many import RUNGS
-from hyperboloid.training.patience import LONGEST_WAIT
 
 from .board import (
-    ROUNDING,
     Board,
     chosen_lines,
     current_lines,
@@ -34,8 +30,9 @@ from .depth import depth_section, other_depths, preferred_lines
 from .experiments import run_experiment
 from .figure_report import drawn_sections
 from .markdown import ABOVE, BELOW, MISSING, NARROW, WITHIN, ablation_table, main_table, mark, paper_table, table
+from .method import how_to_read
 from .pictures import draw_tables
-from .protocol import ROUNDS, SPLIT, RunProtocol, gave_up_early, judged_by_three, kept_one_hot
+from .protocol import SPLIT, counts_still
 from .published_mean import published_mean_section
 from .results import Key, Line, cell_key, key_of, read_results
 from .shortfalls import read_tried, short_falls
@@ -103,8 +100,8 @@ def write_report(results: Path, page: Path) -> Report:
         judged += section.findings
     sections = [
         _head(),
-        _in_short(measured, counted, measured_board(preferred), printed, judged),
-        _method(lines, on_others, current, beside),
+        _in_short(measured, of_today, others, printed, judged),
+        how_to_read(lines, on_others, current, beside),
         *_tables(measured, counted, printed),
         molecules,
         _splits(on_others, current, measured),
@@ -132,23 +129,34 @@ def _head() -> str:
 
 
 def _in_short(
-    measured: Board, counted: Board, preferred: Board, printed: Board, findings: Sequence[tuple[Claim[Any], Finding]]
+    measured: Board,
+    of_today: Sequence[Line],
+    others: dict[Key, list[Line]],
+    printed: Board,
+    findings: Sequence[tuple[Claim[Any], Finding]],
 ) -> str:
-    counts = []
+    counted, counts = measured_board(of_today), []
     for experiment in CELL_EXPERIMENTS:
         own = cells(experiment)
         counts.append(f"{experiment} {sum(measured.of(cell) is not None for cell in own)} of {len(own)}")
     shared = len(cells("ablation")) - sum(cell.experiment == "ablation" for cell in all_cells())
+    narrow, earlier = len(measured.scores) - len(counted.scores), sum(map(counts_still, of_today))
     lines = [
         f"- Measured: {len(measured.scores)} of {len(all_cells())} cells ({', '.join(counts)}; {shared} cells of the "
-        f"ablation are cells of the other two tables). {len(measured.scores) - len(counted.scores)} of them, marked "
-        f"{NARROW}, were made by an earlier protocol and count nowhere below.",
+        f"ablation are cells of the other two tables). {narrow} of them, marked {NARROW}, were made by a protocol so "
+        f"different that they count nowhere below; {earlier} others by an earlier rule of stopping or selection, which "
+        "count until they are measured again: not the same share of every model, see [by model](#by-model).",
         f"- Against the paper: {_against_print(all_cells(), counted, printed)}",
         f"- LGCN: {_targets(counted)}",
     ]
+    preferred = measured_board(preferred_lines(of_today, others))
     if preferred.scores != counted.scores:
+        deep = [key for key in others if key in counted.scores]
+        ours = sum(model == "lgcn" for _, _, model, _ in deep)
         lines.append(
-            f"- LGCN with as many layers as validation prefers, where both were measured: {_targets(preferred)}"
+            f"- LGCN with as many layers as validation prefers, where both were measured: {_targets(preferred)} Both "
+            f"were measured in {ours} of its cells, and in {len(deep) - ours} of all its rivals': this holds LGCN "
+            "against the print, not against them; for that see [One layer or two](#one-layer-or-two)."
         )
     rows = [[claim.name, f"**{verdict(f)}**", f"{f.compared} of {f.of}"] for claim, f in findings]
     claims = table(["claim", "verdict", "comparisons it rests on"], rows)
@@ -172,79 +180,12 @@ def _targets(measured: Board, *, of_splits: bool = False) -> str:
     own = [c for c in all_cells() if c.model == "lgcn" and c.comparable and not (of_splits and c.public_split)]
     scores = [(cell, score) for cell in own if (score := measured.of(cell)) is not None]
     reached = sum(short_of_print(cell, score.mean) <= 0 for cell, score in scores)
+    exactly = sum(score.mean >= cell.paper_mean - cell.paper_std for cell, score in scores)
+    unrounded = f" ({exactly} if means were not rounded)" if exactly != reached else ""
     return (
-        f"within one printed standard deviation of the paper or better in {reached} of {len(scores)} measured cells; "
-        f"{len(own)} cells can be compared."
+        f"within one printed standard deviation of the paper or better in {reached} of {len(scores)} measured "
+        f"cells{unrounded}; {len(own)} cells can be compared."
     )
-
-
-def _method(
-    lines: Sequence[Line], others: Sequence[Line], current: Sequence[Line], beside: Mapping[Key, Sequence[Line]]
-) -> str:
-    usual = RunProtocol()
-    here, elsewhere = ([line for line in found if line in current] for found in (lines, others))
-    used = [*here, *elsewhere, *(line for found in beside.values() for line in found)]
-    early, kept, three = (sum(map(of, used)) for of in (gave_up_early, kept_one_hot, judged_by_three))
-    narrow = len(lines) - len(here)
-    points = [
-        "A cell shows **measured** (printed), both mean ± standard deviation over runs, then the difference in points. "
-        f"{WITHIN} within the noise, {ABOVE} better than printed by more than the noise, {BELOW} worse; {MISSING} not "
-        "measured.",
-        f"Noise between a measured and a printed number: 2·√(s² + s_p²) + {100 * ROUNDING:g} points, s and s_p the two "
-        "standard deviations over runs. They are not divided by the number of runs, because they only know "
-        "initialisations: the paper's split is unknown, and the split moves a score by more than initialisations do. "
-        f"{100 * ROUNDING:g} is the rounding.",
-        "Within one printed standard deviation of the paper, or better: the measured mean, rounded to a tenth of a "
-        "point like the paper's numbers, is not below the printed mean less the printed deviation.",
-        "Noise between two models measured here, which share the split: 2·√(s₁²/n₁ + s₂²/n₂), n the number of runs.",
-        "A claim has a verdict if at least half of its comparisons are measured. Where the paper says “all” or "
-        "“always”, more than half is “holds in part”; where it says “most”, more than half holds. Whatever asks for a "
-        "best model counts only where all seven GCNs are measured. Claims weigh means, whether or not they differ by "
-        "more than the noise; how many do is said beside.",
-        f"Protocol: the paper's grid of {len(LEARNING_RATES) * len(DROPOUTS_OF_PAPER) * len(PENALTIES)} settings, a "
-        f"dropout of {DROPOUTS[-1]:g} beyond it, and in all ways what the paper leaves open (links: dropout on weights "
-        "or on features, and both distances where a model has two; nodes: dropout on features alone, or half of it on "
-        "weights too, and all or half of it on neighbours; LGCN's attention by the paper's formula and with the cap of "
-        "the published code); one initialisation each, "
-        f"the worse half of them stopped at epochs {', '.join(map(str, RUNGS))}, but for what is still getting better; "
-        "then settings are selected by the mean *validation* score of other initialisations: for links "
-        f"{_selected('link')}; for nodes, whose scores vary more from run to run, {_selected('node')}; then there are "
-        f"{usual.seeds} fresh initialisations of the best one, and only now the test. At most {usual.epochs} epochs, "
-        f"patience {usual.patience} after the first {usual.patience} epochs, {usual.layers} layers, no activation "
-        "after the last one, "
-        f"{usual.dtype}, split seed {SPLIT} "
-        "(Planetoid's public split for the nodes of Cora, Citeseer and Pubmed). For links GCN and κ-GCN average "
-        "neighbours instead of summing them by Kipf's normalisation, under which a leaf is far from its hub "
-        "([models.md](models.md)). Every model has the same learning rates, dropouts and penalties; what only some "
-        "models leave open, like LGCN's attention and distance, multiplies their settings. The shallow embeddings have "
-        f"only a learning rate, of which {len(SHALLOW_FACTORS)} values are tried.",
-        f"{narrow} of the {len(lines)} measured cells were made by another protocol: a part of the grid, or an earlier "
-        "one, which had fewer dropouts or places for them, no cap for links, half as many finalists, counted the first "
-        "epochs for patience, stopped slow models early, had Kipf's normalisation for links, a validation part of "
-        "nodes without rare classes, or no dropout on one-hot features for nodes. "
-        f"They are marked {NARROW} until they are measured again, and neither claims nor counts look at them.",
-        f"{early} of the {len(used)} lines that this page rests on, other splits, layers and means included, were "
-        "measured when patience counted whether or not a model had begun to learn. For links all points lie in one "
-        "place at the start, where gradients are about 0, and for nodes all classes are equally likely; runs could "
-        "end there, and such runs of a test raise its deviation. Since then epochs "
-        f"before the loss has moved by a tenth do not count, up to {LONGEST_WAIT * usual.patience} of them. A search "
-        "that halves its settings still stops most of those that are so slow. "
-        f"{kept} of the lines are of the links of USA, whose nodes have no features but their names, and were "
-        "measured when dropout of features left such one-hot features as they are; "
-        f"{three} are of nodes, with settings that were selected as those for links are. "
-        "`hyperboloid paper run link --again`, or `node`, measures such cells anew.",
-        "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
-        "are lost; a generated epidemic, `disease`, stands in. Its numbers cannot be compared with the printed ones "
-        "and are left out of the counts against the paper; claims that compare models on one graph include them.",
-    ]
-    return "## How to read it\n\n" + "\n".join(f"- {point}" for point in points)
-
-
-def _selected(task: str) -> str:
-    """A selection in words."""
-    (most, inits), *rounds = ROUNDS[task]
-    of_those = [f"the best {most} of those by {inits}" for most, inits in rounds]
-    return ", ".join([f"the best {most} of the search by {inits} of them", *of_those])
 
 
 def _tables(measured: Board, counted: Board, printed: Board) -> list[str]:

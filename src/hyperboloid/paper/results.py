@@ -4,8 +4,8 @@
   is our data set: the paper's ``disease`` is ``disease_lp`` for links and the generated ``disease`` for nodes;
 - what came out, fractions of 1: ``test_mean test_std tests runs val_mean``;
 - what the paper prints: ``paper_mean paper_std``, ``target`` (the one less the other), ``comparable`` (the same graph);
-- how: the chosen ``settings``, how many the ``grid`` had and how many were ``tried``, ``epochs`` of all models,
-  ``protocol``, ``complete``;
+- how: the chosen ``settings``, how many the ``grid`` had, how many were ``tried`` and how many ``failed`` (not in old
+  lines), ``epochs`` of all models, ``protocol``, ``complete``;
 - by what: ``commit device versions seconds``, and how many ``workers`` shared the machine meanwhile (not in old lines).
 
 Lines of the experiments that are drawn have the same names, null where one means nothing there, and their own besides
@@ -44,6 +44,20 @@ def cell_key(cell: Cell) -> Key:
 def same_settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Whether the settings of two lines agree; those that a version did not have yet had their defaults."""
     return asdict(Settings()) | dict(a) == asdict(Settings()) | dict(b)
+
+
+def usable(folder: Path) -> None:
+    """Refuse a folder that nothing can be written to, before anything is measured; it need not be there yet.
+
+    Raises:
+        InputError: what is in the way.
+    """
+    there = folder.absolute()
+    while not there.exists():
+        there = there.parent
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        why = "may not be written to" if there.is_dir() else "is a file"
+        raise InputError(f"Nothing can be kept in {folder}, for {there.name} {why}: choose another folder.")
 
 
 def results_path(folder: Path, experiment: str) -> Path:
@@ -150,7 +164,11 @@ def _checked(raw: str, where: str) -> Line:
         line: Line = json.loads(raw)
         key_of(line)
         numbers = [line["test_mean"], line["test_std"], line["runs"]]
-        whole = isinstance(line["protocol"], dict) and isinstance(line["settings"], dict) and "split" in line
+        whole = (
+            isinstance(line["protocol"], dict)
+            and isinstance(line["settings"], dict)
+            and isinstance(line["split"], (int, str))
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{where} is not a measured cell: {error!r}.") from error
     if not whole or not all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers) or line["runs"] < 1:

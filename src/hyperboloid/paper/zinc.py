@@ -28,9 +28,10 @@ from hyperboloid.training.settings import default_settings
 
 from .cell_runs import Observer, Session
 from .cell_work import OutOfTime
+from .cells import chosen_names
 from .printed import printed_tables
 from .provenance import code_version, device_name, library_versions
-from .results import Line, append_line, read_lines
+from .results import Line, append_line, read_lines, usable
 
 EXPERIMENT = "zinc"
 #: In the paper's order; the second is not in the paper.
@@ -100,19 +101,11 @@ def zinc_cells(models: Sequence[str] | None = None, properties: Sequence[str] | 
     """The cells, property after property.
 
     Raises:
-        InputError: a name that the table does not have.
+        InputError: a name that the table does not have, or none at all.
     """
-    for what, asked, known in (("model", models, MODELS), ("property", properties, TARGETS)):
-        for one in asked or ():
-            if one not in known:
-                raise InputError(f"There is no {what} '{one}' in 'zinc'; choose among: {', '.join(known)}.")
-    return [
-        ZincCell(model, name)
-        for name in TARGETS
-        if properties is None or name in properties
-        for model in MODELS
-        if models is None or model in models
-    ]
+    names = chosen_names("property", EXPERIMENT, properties, TARGETS)
+    own = chosen_names("model", EXPERIMENT, models, MODELS)
+    return [ZincCell(model, name) for name in names for model in own]
 
 
 def measure_zinc(
@@ -143,6 +136,8 @@ def measure_zinc(
         tell: is told about epochs.
     """
     use_device(device)
+    for folder in (results, work):
+        usable(folder)
     began = time.monotonic()
     session, there = Session(), _measured(results, protocol)
     missing = [cell for cell in asked if cell not in there]

@@ -11,11 +11,12 @@ import dataclasses
 import math
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hyperboloid.errors import InputError
+from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.graphs import Graph
 from hyperboloid.nn.registry import get_model
 
@@ -41,6 +42,10 @@ SEARCH_SHARE, SELECTION_SHARE = 0.6, 0.8
 GRACE = 0.1
 
 
+class Diverged(TrainingError):
+    """Of a model that was trained no number stayed finite."""
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What one model came to.
@@ -54,6 +59,8 @@ class Verdict:
         epochs: epochs of all models trained for it.
         seconds: time it took.
         complete: whether every stage came to its end within the budget.
+        failed: settings of the search whose numbers did not stay finite.
+        failed_runs: fresh initialisations of which the same is true.
     """
 
     model: str
@@ -64,6 +71,8 @@ class Verdict:
     epochs: int
     seconds: float
     complete: bool
+    failed: int = 0
+    failed_runs: int = 0
 
     @property
     def val(self) -> float:
@@ -100,6 +109,16 @@ class Verdict:
         """Whether the embeddings lie in hyperbolic space."""
         return get_model(self.model).load().hyperbolic
 
+    @property
+    def failures(self) -> str:
+        """What diverged, in words; empty if nothing did."""
+        runs = len(self.tested) + self.failed_runs
+        parts = [
+            f"{self.failed} of {self.tried + self.failed} settings" if self.failed else "",
+            f"{self.failed_runs} of {runs} fresh initialisations of the chosen one" if self.failed_runs else "",
+        ]
+        return " and ".join(part for part in parts if part)
+
     def as_json(self) -> dict[str, Any]:
         """All but the parameters, in types that JSON has."""
         return {
@@ -114,6 +133,8 @@ class Verdict:
             "epochs": self.epochs,
             "seconds": self.seconds,
             "complete": self.complete,
+            "failed": self.failed,
+            "failed_runs": self.failed_runs,
         }
 
 
@@ -153,11 +174,16 @@ def sweep_model(
         journal: where trials are noted down, and read from.
         watch: gives the watcher of a stage.
         **given: settings that are the same for all.
+
+    Raises:
+        InputError: it has no place for this graph, or there was no time for it.
+        Diverged: there is nothing to choose, or to test.
     """
     began = time.monotonic()
     journal = journal or Journal(None)
 
     complete = True
+    failed: Counter[str] = Counter()
 
     def stage(name: str, runs: list[tuple[Settings, int]], share: float, **options: Any) -> list[Trial]:
         """The trials of a stage that have not failed."""
@@ -175,13 +201,17 @@ def sweep_model(
         )
         complete &= len(trained) == len(missing) and not any(t.cut for t in trained)
         fresh = {(t.outcome.settings, t.outcome.seed): t for t in trained}  # with their parameters
-        known = (fresh.get((t.outcome.settings, t.outcome.seed), t) for t in journal.read(name, model, runs))
-        return [t for t in known if not t.outcome.failed]
+        known = [fresh.get((t.outcome.settings, t.outcome.seed), t) for t in journal.read(name, model, runs)]
+        finite = [t for t in known if not t.outcome.failed]
+        failed[name] += sum(t.outcome.failed and t.outcome.done for t in known)  # not what had no time for an epoch
+        return finite
 
     settings = to_try(model, task, graph.name, tries, short=short, choices=choices, **given)
     searched = stage("search", [(s, SEARCH_SEED) for s in settings], SEARCH_SHARE, halving=halving)
+    if not searched and failed["search"]:
+        raise Diverged(f"All {failed['search']} settings of {model} diverged: try smaller learning rates or penalties.")
     if not searched:
-        raise InputError(f"No setting of {model} could be trained: there was no time, or no finite number.")
+        raise InputError(f"No setting of {model} could be trained: there was no time.")
     left = [t.outcome.settings for t in sorted(searched, key=_score, reverse=True)]
     judged: list[Trial] = []
     before = 0
@@ -194,6 +224,8 @@ def sweep_model(
     tested = stage("test", [(chosen, k) for k in range(seeds)], 1.0, test=True)
     if not tested and budget < math.inf:  # an epoch of a whole batch was longer than what was left: some of one model
         tested = stage("test", [(chosen, 0)], (time.monotonic() - began) / budget + GRACE, test=True)
+    if not tested and failed["test"]:
+        raise Diverged(f"The setting chosen for {model} diverged in all {failed['test']} fresh initialisations.")
     if not tested:
         raise InputError(f"There was no time to test {model}.")
     everything = [*searched, *judged, *tested]
@@ -206,6 +238,8 @@ def sweep_model(
         sum(t.outcome.epochs for t in everything),
         time.monotonic() - began,
         complete,
+        failed["search"],
+        failed["test"],
     )
 
 
@@ -215,7 +249,9 @@ def to_try(model: str, task: str, dataset: str, tries: int | None = None, **opti
     if options.get("choices") is not None or can_be_batched(model, settings[0]):
         return settings
     given = {name: value for name, value in options.items() if name not in ("short", "choices")}
-    return list(dict.fromkeys([default_settings(model, task, dataset, **given), *settings]))[:TRIES_ALONE]
+    return list(dict.fromkeys([default_settings(model, task, dataset, **given), *settings]))[
+        : min(tries or TRIES_ALONE, TRIES_ALONE)
+    ]
 
 
 def _score(trial: Trial) -> tuple[float, float]:

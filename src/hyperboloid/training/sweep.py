@@ -23,8 +23,9 @@ from .grids import Choices, read_choices
 from .journal import Journal
 from .loop import start_training
 from .many import Watcher, train_many
+from .noise import two_errors
 from .runner import finish_run
-from .selection import ROUNDS, Rounds, Verdict, sweep_model
+from .selection import ROUNDS, Diverged, Rounds, Verdict, sweep_model
 from .settings import Settings, check_names, default_settings, taken_settings
 from .tasks import Score, Task, get_task
 
@@ -82,13 +83,15 @@ class Sweep:
             return text
         rival = rivals[0]
         ours, theirs = ("hyperbolic", "Euclidean") if best.hyperbolic else ("Euclidean", "hyperbolic")
-        gap, noise = best.test_mean - rival.test_mean, (best.test_std**2 + rival.test_std**2) ** 0.5
-        weight = f"{'more than' if abs(gap) > noise else 'within'} the spread of the initialisations"
+        gap, noise = best.test_mean - rival.test_mean, two_errors(best.tested, rival.tested, self.tested)
+        weight = f"{'more than' if abs(gap) > noise else 'within'} the noise of {100 * noise:.1f}."
         if min(len(best.tested), len(rival.tested)) < 2:
-            weight = "but a single initialisation does not tell whether that is chance"
+            weight = "but a single initialisation does not tell whether that is chance."
+        elif gap < -noise:
+            weight += " Validation and test disagree: other splits (--split) will tell."
         return (
             f"{text} The best {theirs} model is {rival.model} with {_percent(rival)}: {ours} space makes "
-            f"{100 * gap:+.1f} points here, {weight}."
+            f"{100 * gap:+.1f} points here, {weight}"
         )
 
     @property
@@ -169,7 +172,8 @@ def sweep(
         **settings: hyper-parameters that are the same for all.
 
     Raises:
-        InputError: something given is wrong.
+        InputError: something given is wrong, or there was no time.
+        Diverged: of no model a number stayed finite.
     """
     began = time.monotonic()
     check_names(settings)
@@ -223,10 +227,11 @@ def sweep(
             options["choices"] = _choices_that_fit(choices, model)
         try:
             verdicts.append(sweep_model(model, graph, task, task_for, budget=share, watch=watchers, **options))
-        except InputError as error:  # a model that has no place for this graph, or no time
+        except (InputError, Diverged) as error:  # a model that has no place for this graph, or no time, or no luck
             skipped[model] = str(error)
+            kind = type(error)
     if not verdicts:
-        raise InputError("None of the models could be trained: " + " ".join(skipped.values()))
+        raise kind("None of the models could be trained: " + " ".join(skipped.values()))
     verdicts.sort(key=lambda v: v.val, reverse=True)
     judge, seconds = task_for(verdicts[0].settings), time.monotonic() - began
     found = Sweep(folder, name, task, judge.metric, judge.guess("test"), judge.size("test"), verdicts, skipped, seconds)
@@ -281,7 +286,8 @@ def _open_folder(folder: Path, resume: bool, what: dict[str, Any]) -> Path:
                     f"{folder} holds another sweep: its {key} is {there.get(key)}, not {value}; choose another --out."
                 )
         return folder
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):  # an empty one is a sweep killed at once
+    # of a sweep that was killed at once there is an empty folder, or half a file
+    if folder.exists() and not (folder.is_dir() and {p.name for p in folder.iterdir()} <= {f"{path.name}.partial"}):
         raise InputError(f"{folder} holds no sweep; choose another --out.")
     try:
         folder.mkdir(parents=True, exist_ok=True)
