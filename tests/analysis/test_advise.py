@@ -10,9 +10,9 @@ from hyperboloid import InputError, fit
 from hyperboloid.analysis.advise import Advice, Tried, advise, choose, noise, smallest_good
 from hyperboloid.graphs import load_graph
 from hyperboloid.graphs.statistics import statistics
+from hyperboloid.scores import two_errors
 from hyperboloid.training.batch import Outcome
 from hyperboloid.training.many import Trial
-from hyperboloid.training.noise import two_errors
 from hyperboloid.training.selection import Verdict
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.sweep import Sweep

@@ -12,13 +12,13 @@ from torch_geometric.data import Data
 
 from hyperboloid import InputError, TrainingError
 from hyperboloid.graphs import load_graph
+from hyperboloid.scores import two_errors
 from hyperboloid.training import selection
 from hyperboloid.training.batch import Outcome
 from hyperboloid.training.experiment import load
 from hyperboloid.training.grids import grid
 from hyperboloid.training.journal import Journal
 from hyperboloid.training.many import Trial
-from hyperboloid.training.noise import two_errors
 from hyperboloid.training.selection import ROUNDS, SEARCH_SEED, SELECTION_SEED, sweep_model
 from hyperboloid.training.settings import Settings, default_settings
 from hyperboloid.training.sweep import sweep, task_factory

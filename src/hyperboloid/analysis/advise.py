@@ -14,9 +14,9 @@ from hyperboloid.errors import InputError
 from hyperboloid.graphs import load_graph
 from hyperboloid.graphs.hyperbolicity import Average, delta_average
 from hyperboloid.graphs.statistics import Statistics, statistics
+from hyperboloid.scores import two_errors
 from hyperboloid.training.config import DTYPES
 from hyperboloid.training.many import Trial, Watcher, train_many
-from hyperboloid.training.noise import two_errors
 from hyperboloid.training.selection import Verdict
 from hyperboloid.training.sweep import Sweep, sweep, task_factory
 
@@ -106,7 +106,7 @@ class Advice:
         out = [f"{use} {self.chosen.model} ({space} space) with {self.dim} dimensions."]
         if self.rival is not None:
             gap = 100 * (self.chosen.test_mean - self.rival.test_mean)
-            scores = f"{self.found.metric} {_percent(self.chosen)} against {_percent(self.rival)} of {self.rival.model}"
+            scores = f"{self.found.metric} {self.chosen.told} against {self.rival.told} of {self.rival.model}"
             error = 100 * noise(self.chosen, self.rival, self.found.tested)
             if not self.settled:
                 out.append(
@@ -158,10 +158,6 @@ class Advice:
             "seconds": self.seconds,
             "run": str(self.found.folder / "best"),
         }
-
-
-def _percent(verdict: Verdict) -> str:
-    return f"{100 * verdict.test_mean:.1f} ± {100 * verdict.test_std:.1f} %"
 
 
 def geometry(verdict: Verdict) -> str:

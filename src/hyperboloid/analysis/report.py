@@ -10,6 +10,7 @@ from typing import Any
 from hyperboloid.errors import InputError
 from hyperboloid.graphs.hyperbolicity import delta_average
 from hyperboloid.graphs.molecules import MoleculeSet
+from hyperboloid.scores import percent, score
 from hyperboloid.training.data import Data
 from hyperboloid.training.experiment import Experiment, Run
 from hyperboloid.training.settings import taken_settings
@@ -20,7 +21,6 @@ from .attention_picture import draw_attention
 from .curves import curvature_names, draw_curves
 from .disk_picture import draw_disk
 from .distortion import OF_LOGITS, run_distortion
-from .numbers import percent, score
 from .parity import draw_parity
 
 #: Half width of δ_avg's confidence interval; the command `hyperbolicity` measures more finely.

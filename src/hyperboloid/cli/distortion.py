@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.errors import check_seed
+from hyperboloid.scores import spread_of
 
 from .options import Json, RunArgument, check_picture
 

@@ -6,7 +6,7 @@ import json
 
 import typer
 
-from hyperboloid.analysis.numbers import score
+from hyperboloid.scores import score
 
 from .options import Json, RunArgument, run_line, target_lines, unit
 

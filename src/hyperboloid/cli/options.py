@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hyperboloid.analysis.numbers import score
 from hyperboloid.errors import InputError
+from hyperboloid.scores import score
 
 GraphArgument = Annotated[
     str, typer.Argument(metavar="GRAPH", help="Name of a data set, or a file: CSV, TSV, Parquet, GraphML, GML, NPZ.")

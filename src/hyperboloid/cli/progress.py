@@ -20,7 +20,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from hyperboloid.analysis.numbers import percent
+from hyperboloid.scores import percent
 from hyperboloid.training.config import Config
 from hyperboloid.training.loop import Training
 from hyperboloid.training.many import Watcher

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hyperboloid.analysis.numbers import percent
 from hyperboloid.errors import InputError
+from hyperboloid.scores import percent
 
 from .options import (
     DataDir,

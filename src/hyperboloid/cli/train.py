@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hyperboloid.analysis.numbers import score
+from hyperboloid.scores import score
 
 from .options import (
     DataDir,

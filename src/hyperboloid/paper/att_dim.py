@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.analysis.style import COLOURS, dress, new_figure
 from hyperboloid.errors import TrainingError
 from hyperboloid.graphs import load_graph
+from hyperboloid.scores import spread_of
 from hyperboloid.training.config import DTYPES, use_device
 from hyperboloid.training.many import train_many
 from hyperboloid.training.settings import Settings

@@ -9,8 +9,8 @@ from typing import Any
 
 from hyperboloid.analysis.attention import SameLabel, attention_weights, neighbours, summarize
 from hyperboloid.analysis.attention_picture import draw_neighbourhood, legend
-from hyperboloid.analysis.numbers import percent, spread_of
 from hyperboloid.analysis.style import COLOURS, dress, new_figure
+from hyperboloid.scores import percent, spread_of
 from hyperboloid.training.experiment import Run
 from hyperboloid.training.settings import default_settings
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hyperboloid.analysis.numbers import percent
+from hyperboloid.scores import percent
 from hyperboloid.training.settings import Settings
 
 from .cells import Cell, all_cells

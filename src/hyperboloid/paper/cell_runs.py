@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from hyperboloid.analysis.numbers import percent
 from hyperboloid.errors import InputError
+from hyperboloid.scores import percent
 
 from .board import follows
 from .cell_jobs import MASKS, Job, Stages, measured_in_turn

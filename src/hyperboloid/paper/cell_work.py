@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
+from hyperboloid.scores import spread_of
 from hyperboloid.training.checkpoint import write_json
 from hyperboloid.training.config import DTYPES, use_device
 from hyperboloid.training.journal import Journal

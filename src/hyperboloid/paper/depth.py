@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 
-from hyperboloid.analysis.numbers import percent
+from hyperboloid.scores import percent
 from hyperboloid.training.settings import Settings
 
 from .board import layers_of, mean_of, measured_board, texts_of

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from hyperboloid.analysis.distortion import draw_bands, run_distortion
-from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.analysis.style import COLOURS, dress, new_figure
+from hyperboloid.scores import spread_of
 from hyperboloid.training.experiment import Experiment
 from hyperboloid.training.settings import Settings, default_settings
 

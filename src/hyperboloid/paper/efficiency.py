@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.analysis.style import COLOURS, dress, new_figure
 from hyperboloid.graphs import load_graph
+from hyperboloid.scores import spread_of
 from hyperboloid.training.config import DTYPES
 from hyperboloid.training.loop import start_training
 from hyperboloid.training.settings import Settings

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hyperboloid.analysis.numbers import percent
 from hyperboloid.errors import InputError
+from hyperboloid.scores import percent
 from hyperboloid.training.checkpoint import write_atomically
 
 from .board import (

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from hyperboloid.analysis.numbers import percent
+from hyperboloid.scores import percent
 from hyperboloid.training.settings import Settings
 
 from .board import layers_of, short_of_print

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from hyperboloid.analysis.numbers import spread_of
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.graphs.load_molecules import load_molecules
 from hyperboloid.graphs.molecules import MoleculeSet
 from hyperboloid.graphs.zinc import TARGETS
+from hyperboloid.scores import spread_of
 from hyperboloid.training.config import Config, use_device
 from hyperboloid.training.experiment import make_task
 from hyperboloid.training.loop import Training

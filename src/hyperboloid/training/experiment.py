@@ -15,6 +15,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph
 from hyperboloid.graphs.molecules import MoleculeSet
 from hyperboloid.nn.features import compress
+from hyperboloid.scores import spread_of
 
 from .config import Config, read_config
 from .data import Data, read_data
@@ -231,16 +232,12 @@ def summarize(config: Config, folder: Path, runs: list[dict[str, Any]]) -> dict[
     Metrics are fractions of 1, errors are in the target's units, or of several targets in standard deviations; then the
     test errors of each follow in its own.
     """
-
-    def spread(values: list[float]) -> float:
-        return statistics.stdev(values) if len(values) > 1 else 0.0
-
     val, test = [r["val"] for r in runs], [r["test"] for r in runs]
     targets: dict[str, dict[str, float]] = {}
     for name, found in runs[0].get("targets", {}).get("test", {}).items():
         values = {key: [r["targets"]["test"][name][key] for r in runs] for key in found}
         targets[name] = {f"{key}_mean": statistics.mean(each) for key, each in values.items()}
-        targets[name] |= {f"{key}_std": spread(each) for key, each in values.items()}
+        targets[name] |= {f"{key}_std": spread_of(each) for key, each in values.items()}
     return {
         "dataset": config.dataset,
         "task": config.task,
@@ -250,9 +247,9 @@ def summarize(config: Config, folder: Path, runs: list[dict[str, Any]]) -> dict[
         "splits": config.splits,
         "metric": get_any_task(config.task).metric,
         "val_mean": statistics.mean(val),
-        "val_std": spread(val),
+        "val_std": spread_of(val),
         "test_mean": statistics.mean(test),
-        "test_std": spread(test),
+        "test_std": spread_of(test),
         "epochs": sum(r["epochs"] for r in runs),
         "seconds": sum(r["seconds"] for r in runs),
         **({"targets": targets} if targets else {}),

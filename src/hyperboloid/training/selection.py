@@ -19,6 +19,7 @@ from typing import Any
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.graphs import Graph
 from hyperboloid.nn.registry import get_model
+from hyperboloid.scores import percent, spread_of
 
 from .batch import Outcome
 from .grids import Choices, grid
@@ -97,12 +98,17 @@ class Verdict:
     @property
     def test_std(self) -> float:
         """Sample standard deviation over them; 0 for a single one."""
-        return statistics.stdev(self.tested) if len(self.tested) > 1 else 0.0
+        return spread_of(self.tested)
 
     @property
     def test_spread(self) -> float | None:
         """The same; None for a single one, of which nothing is known."""
         return self.test_std if len(self.tested) > 1 else None
+
+    @property
+    def told(self) -> str:
+        """Test mean and spread in per cent."""
+        return f"{percent(self.test_mean, self.test_spread)} %"
 
     @property
     def hyperbolic(self) -> bool:

@@ -16,6 +16,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.store import graph_to_bytes
 from hyperboloid.nn.registry import check_task, get_model
+from hyperboloid.scores import two_errors
 
 from .checkpoint import write_atomically, write_json
 from .config import Config, read_config, use_device
@@ -23,7 +24,6 @@ from .grids import Choices, read_choices
 from .journal import Journal
 from .loop import start_training
 from .many import Watcher, train_many
-from .noise import two_errors
 from .runner import finish_run
 from .selection import ROUNDS, Diverged, Rounds, Verdict, sweep_model
 from .settings import Settings, check_names, default_settings, taken_settings
@@ -73,7 +73,7 @@ class Sweep:
     def advice(self) -> str:
         """A few sentences: which model, whether that is certain, and whether hyperbolic space helps."""
         best = self.verdicts[0]
-        text = f"Validation prefers {best.model}: test {self.metric} {_percent(best)}."
+        text = f"Validation prefers {best.model}: test {self.metric} {best.told}."
         if not all(v.complete for v in self.verdicts):
             text += " The budget cut the training short, so more time may change the order."
         if not self.learned:
@@ -90,7 +90,7 @@ class Sweep:
         elif gap < -noise:
             weight += " Validation and test disagree: other splits (--split) will tell."
         return (
-            f"{text} The best {theirs} model is {rival.model} with {_percent(rival)}: {ours} space makes "
+            f"{text} The best {theirs} model is {rival.model} with {rival.told}: {ours} space makes "
             f"{100 * gap:+.1f} points here, {weight}"
         )
 
@@ -99,7 +99,7 @@ class Sweep:
         """What to say where no model is better than guessing."""
         best = max(self.verdicts, key=lambda v: v.test_mean)
         return (
-            f"No model is clearly better than guessing (test {self.metric} {_percent(best)}, guessing "
+            f"No model is clearly better than guessing (test {self.metric} {best.told}, guessing "
             f"{100 * self.guess:.1f} %, noise {100 * self._error(best):.1f} with {self.tested:,} test examples), so "
             "their order means nothing: the graph is too small, or does not show what was asked for. Node features may."
         )
@@ -119,11 +119,6 @@ class Sweep:
             "seconds": self.seconds,
             "run": str(self.folder / "best"),
         }
-
-
-def _percent(verdict: Verdict) -> str:
-    spread = "" if verdict.test_spread is None else f" ± {100 * verdict.test_spread:.1f}"
-    return f"{100 * verdict.test_mean:.1f}{spread} %"
 
 
 def sweep(
