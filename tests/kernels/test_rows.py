@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import pytest
 import torch
 from torch.func import vmap
@@ -81,6 +82,27 @@ def test_gyrovectors_far_out_in_double_precision():
         exact = gyro_gradients(*points)
     for ours, theirs in zip(gyro_gradients(*points), exact, strict=True):
         assert ((ours - theirs).norm(dim=1) <= 1e-10 * theirs.norm(dim=1)).all()
+
+
+def exact_distance(u, v):
+    """Of points with these very coordinates, to 80 digits."""
+    with mpmath.workdps(80):
+        u, v = ([mpmath.mpf(float(c)) for c in t] for t in (u, v))
+        n_u, n_v = (mpmath.sqrt(mpmath.fdot(t, t)) for t in (u, v))
+        across = mpmath.sinh(n_u) * mpmath.sinh(n_v) * mpmath.fdot(u, v) / (n_u * n_v)
+        return float(mpmath.acosh(mpmath.cosh(n_u) * mpmath.cosh(n_v) - across))
+
+
+@pytest.mark.parametrize("angle", [0.0, 1e-6, 1.0])
+@pytest.mark.parametrize("radius", [20, 40, 70])
+def test_distances_far_out_are_what_the_coordinates_say(radius, angle, backend):
+    """Also on about one ray, where float32 coordinates no longer say what was meant."""
+    if backend == "reference":
+        pytest.skip("plain torch computes in single precision, which tells a turn from rounding no further out")
+    u, v = (t.float() for t in far_out(radius, angle, count=20)[:2])
+    found = Lorentz(1.0).normal.dist(u, v)
+    exact = torch.tensor([exact_distance(*pair) for pair in zip(u, v, strict=True)])
+    torch.testing.assert_close(found, exact, rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("radius", [9.0, 16.0, 22.0, 30.0])
