@@ -81,7 +81,8 @@ def test_a_line_has_all_it_needs(measure, tmp_path):
     assert line["protocol"] | {"layers": 2, "mean": None} == dataclasses.asdict(TINY) | {
         "search": protocol.search_of("node", "disease")
     }
-    assert (line["runs"], line["tried"], line["commit"], line["complete"]) == (2, 2, "test", True)
+    assert (line["runs"], line["tried"], line["failed"], line["commit"], line["complete"]) == (2, 2, 0, "test", True)
+    assert [0 < epoch <= TINY.epochs for epoch in line["best_epochs"]] == [True, True]
     assert line["test_mean"] == pytest.approx(sum(line["tests"]) / 2)
     assert line["settings"]["dim"] == 8
     assert line["settings"]["epochs"] == 3

@@ -114,6 +114,7 @@ class Bench:
             tried=verdict.tried,
             failed=verdict.failed,
             epochs=verdict.epochs,
+            best_epochs=_best_epochs(verdict.trials),
             complete=verdict.complete,
             seconds=work.seconds,
             protocol=protocol.record(cell.model, cell.task, cell.dataset),
@@ -157,6 +158,7 @@ class Bench:
             tried=chosen["tried"],
             failed=chosen.get("failed", 0),
             epochs=sum(trial.outcome.epochs for trial in trials),
+            best_epochs=_best_epochs(trials),
             complete=all(trial.outcome.done for trial in trials),
             seconds=work.seconds,
             protocol=chosen["protocol"],  # whose search it rests on
@@ -220,6 +222,10 @@ def _tests(trials: Sequence[Trial]) -> list[float]:
     if not tests:
         raise InputError("Its training diverged.")
     return tests
+
+
+def _best_epochs(trials: Sequence[Trial]) -> list[int]:
+    return [trial.outcome.best_epoch for trial in trials if trial.test is not None]
 
 
 def _seconds_noted(path: Path) -> float:

@@ -2,7 +2,8 @@
 
 - what was measured: ``experiment dataset graph task model dim``, ``split`` as asked for, ``parts`` in words. ``graph``
   is our data set: the paper's ``disease`` is ``disease_lp`` for links and the generated ``disease`` for nodes;
-- what came out, fractions of 1: ``test_mean test_std tests runs val_mean``;
+- what came out, fractions of 1: ``test_mean test_std tests runs val_mean``, and of each test the epoch that was best on
+  validation, ``best_epochs`` (not in old lines): one of the first tells of a run that stopped before it had learned;
 - what the paper prints: ``paper_mean paper_std``, ``target`` (the one less the other), ``comparable`` (the same graph);
 - how: the chosen ``settings``, how many the ``grid`` had, how many were ``tried`` and how many ``failed`` (not in old
   lines), ``epochs`` of all models, ``protocol``, ``complete``;
