@@ -173,19 +173,7 @@ def sweep(
     began = time.monotonic()
     check_names(settings)
     use_device(device)
-    for name, number in (("seeds", seeds), ("tries", 1 if tries is None else tries)):
-        if number < 1:
-            raise InputError(f"{name} must be at least 1, not {number}.")
-    before = 0
-    for most, inits in rounds:
-        if most < 1 or inits <= before:
-            raise InputError(f"rounds must have settings, and ever more initialisations, not {most} and {inits}.")
-        before = inits
-    if not models or len(set(models)) < len(models):
-        raise InputError(f"Give the models to compare, each once, not {', '.join(models) or 'none'}.")
-    get_task(task)
-    for model in models:
-        check_task(model, task)
+    _check_request(models, task, seeds, tries, rounds)
     choices = None if grid is None else read_choices(grid)
     if dim is not None:
         settings["dim"] = dim
@@ -233,6 +221,23 @@ def sweep(
     _keep_best(found, configs[verdicts[0].model], graph, task_for)
     write_json(folder / "summary.json", found.as_json())
     return found
+
+
+def _check_request(models: Sequence[str], task: str, seeds: int, tries: int | None, rounds: Rounds) -> None:
+    """Refuse what makes no sense, before anything is loaded."""
+    for name, number in (("seeds", seeds), ("tries", 1 if tries is None else tries)):
+        if number < 1:
+            raise InputError(f"{name} must be at least 1, not {number}.")
+    before = 0
+    for most, inits in rounds:
+        if most < 1 or inits <= before:
+            raise InputError(f"rounds must have settings, and ever more initialisations, not {most} and {inits}.")
+        before = inits
+    if not models or len(set(models)) < len(models):
+        raise InputError(f"Give the models to compare, each once, not {', '.join(models) or 'none'}.")
+    get_task(task)
+    for model in models:
+        check_task(model, task)
 
 
 def _that_fit(settings: dict[str, Any], model: str) -> dict[str, Any]:
