@@ -20,8 +20,8 @@ def test_run_measures_shows_and_resumes(cli, tmp_path):
     assert json.loads(line) == result.json["lines"][0]
     assert json.loads(line)["commit"] == "abc"
     assert result.err.startswith("1 of 1: node disease d=8 gcn: ")
-    assert "(paper, on another graph, 75.1 ± 1.1)" in result.err
-    assert "another" in result.out  # nor is there a difference
+    assert "(paper, not comparable, 75.1 ± 1.1)" in result.err
+    assert "comparable" in result.out  # nor is there a difference
     assert (tmp_path / "runs" / "paper").is_dir()
 
     again = cli(*DISEASE, *TINY, "--json")
@@ -62,13 +62,13 @@ def test_out_of_time_the_rest_is_left(cli, tmp_path):
         ("link --seeds 20000", "--seeds must be at least 1 and at most 10000, not 20000."),
         (
             "link --datasets cora --results taken",
-            "Nothing can be kept in taken, for taken is a file: choose another folder.",
+            "Nothing can be kept in taken, for taken is no folder: choose another folder.",
         ),
         (
             "link --datasets cora --work taken",
-            "Nothing can be kept in taken, for taken is a file: choose another folder.",
+            "Nothing can be kept in taken, for taken is no folder: choose another folder.",
         ),
-        ("zinc --results taken/below", "Nothing can be kept in taken/below, for taken is a file: "),
+        ("zinc --results taken/below", "Nothing can be kept in taken/below, for taken is no folder: "),
         ("zinc --models ,", "Name at least one model of 'zinc': "),
         ("link --workers 0", "There must be at least 1 worker, not 0."),
         ("delta --workers 2", "--workers means nothing for 'delta'; it belongs to: link, node, ablation, tables."),

@@ -37,7 +37,7 @@ def test_run_measures_draws_judges_and_stays(cli, tmp_path):
         ("link --figures x", "--figures means nothing for 'link'; it belongs to: aggregation, delta, distortion"),
         ("delta --datasets karate", "There is no data set 'karate' in 'delta'; choose among: disease, usa, "),
         ("delta --seed -1 --datasets disease", "The seed must not be negative, but it is -1."),
-        ("distortion --seeds 0", "seeds must be at least 1, not 0."),
+        ("distortion --seeds 0", "--seeds must be at least 1 and at most 10000, not 0."),
     ],
 )
 def test_bad_input_is_one_sentence(cli, tmp_path, words, sentence):

@@ -270,7 +270,6 @@ def test_wide_rows_begin_where_four_numbers_can_be_read():
     assert strides == [(768, 1), (768, 1), (40, 1)]
 
 
-@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("backend", ["reference", "cpu"])
 def test_probabilities_of_half_precision_and_learned_ones(backend):
     """Halves cannot count what masks are drawn from; a mask has no gradient."""
@@ -280,6 +279,7 @@ def test_probabilities_of_half_precision_and_learned_ones(backend):
             assert torch.equal(*draw(3, 7, p=p), exact)
 
 
+@pytest.mark.usefixtures("backend")
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.bfloat16, torch.complex64])
 def test_what_no_kernel_takes_is_dropped_too(dtype):
     x = torch.arange(1, 41).to(dtype)

@@ -102,7 +102,7 @@ def test_distances_far_out_are_what_the_coordinates_say(radius, angle, backend):
     u, v = (t.float() for t in far_out(radius, angle, count=20)[:2])
     found = Lorentz(1.0).normal.dist(u, v)
     exact = torch.tensor([exact_distance(*pair) for pair in zip(u, v, strict=True)])
-    torch.testing.assert_close(found, exact, rtol=1e-6, atol=0)
+    torch.testing.assert_close(found, exact, rtol=1.2e-7, atol=0)
 
 
 @pytest.mark.parametrize("radius", [9.0, 16.0, 22.0, 30.0])

@@ -330,7 +330,9 @@ def test_a_setting_that_diverges_is_not_called_short_of_time(tmp_path):
 
 def test_when_everything_diverges_that_is_said(tmp_path):
     (tmp_path / "grid.json").write_text('{"weight_decay": [1e39, 2e39]}')
-    with pytest.raises(TrainingError, match="All 2 settings of gcn diverged: try smaller learning rates or penalties"):
+    with pytest.raises(
+        TrainingError, match="The 2 settings of gcn that were tried diverged: try smaller learning rates or penalties"
+    ):
         sweep("karate", models=["gcn"], seeds=2, dim=3, epochs=5, grid=tmp_path / "grid.json", out=tmp_path / "s")
 
 

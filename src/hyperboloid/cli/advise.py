@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import DataDir, Device, Features, GraphArgument, Json, Labels, Task, Weight, words
+from .options import DataDir, Device, Features, GraphArgument, GraphTask, Json, Labels, Weight, words
 from .sweep import chosen_folder, parse_time, show_models
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def command(
     graph: GraphArgument,
-    task: Task = "link",
+    task: GraphTask = "link",
     models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")] = "gcn,gat,lgcn",
     budget: Annotated[str, typer.Option(help="Time for all of it, about: 90s, 10m, 2h.")] = "2m",
     features: Features = None,

@@ -27,6 +27,7 @@ DataDir = Annotated[
     Path | None, typer.Option(help="Where the named data sets lie (default: $HYPERBOLOID_DATA, then the cache).")
 ]
 Task = Annotated[str, typer.Option(help="What to learn: link, node or graph.")]
+GraphTask = Annotated[str, typer.Option(help="What to learn: link or node.")]
 Smiles = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of SMILES, for molecules.", show_default="smiles")
 ]
@@ -99,10 +100,13 @@ def settings_from(pairs: list[str], **options: Any) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals:
             raise InputError(f"A setting is written name=value, not {pair!r}.")
+        name = name.replace("-", "_")
+        if name in given:
+            raise InputError(f"{name} was given twice by --set: leave one of them out.")
         try:
-            given[name.replace("-", "_")] = json.loads(re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", value))
+            given[name] = json.loads(re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", value))
         except ValueError:
-            given[name.replace("-", "_")] = value
+            given[name] = value
     for name, value in options.items():
         if value is None:
             continue

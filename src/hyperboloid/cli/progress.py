@@ -167,7 +167,7 @@ class _CellDisplay:
         ours = percent(line["test_mean"], line["test_std"] if line["runs"] > 1 else None)
         theirs = "(not in the paper)"
         if line["paper_mean"] is not None:
-            whose = "paper" if line["comparable"] else "paper, on another graph,"
+            whose = "paper" if line["comparable"] else "paper, not comparable,"
             theirs = f"({whose} {percent(line['paper_mean'], line['paper_std'])})"
         self._say(f"{self._place}: {self._what}: {ours} {theirs}, {line['seconds']:.0f} s")
 

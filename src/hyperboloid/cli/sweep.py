@@ -20,6 +20,7 @@ from .options import (
     Epochs,
     Features,
     GraphArgument,
+    GraphTask,
     Json,
     Labels,
     Weight,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 def command(
     graph: GraphArgument,
-    task: Annotated[str, typer.Option(help="What to learn: link or node.")] = "link",
+    task: GraphTask = "link",
     models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")] = "lgcn,hgcn,gcn,gat",
     dim: Annotated[
         int | None, typer.Option(help="Width of the embeddings.", show_default="16, or those of --grid")

@@ -27,7 +27,8 @@ def pair(u, v, SINGLE: tl.constexpr):
     shorter = tl.where((n_u >= n_v)[:, None], v, u)
     turn = (u - v) - slope[:, None] * shorter
     if SINGLE:
-        turn = tl.where(tl.abs(turn) > ONE_RAY * tl.maximum(tl.abs(u), tl.abs(v)), turn, 0.0)
+        none = tl.abs(turn) <= ONE_RAY * tl.maximum(tl.abs(u), tl.abs(v))  # what is no number is not among them
+        turn = tl.where(none, 0.0, turn)
     longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
     return n_u, n_v, d_n, turn, longer, tl.sum(turn * turn, 1) / (longer * longer)
 

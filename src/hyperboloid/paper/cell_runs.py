@@ -121,8 +121,6 @@ def measure_cells(
         raise InputError(f"There must be at least 1 worker, not {workers}.")
     for cell in asked:
         protocol.check_model(cell.model)
-    for folder in (results, work):
-        usable(folder)
     began = time.monotonic()
     jobs = _jobs(asked, splits, masks)
     plan = BenchPlan(protocol, work, data_dir, device, code or code_version(), began + budget)
@@ -134,6 +132,8 @@ def measure_cells(
         anew = again and there.get(job.key, {}).get("commit") != plan.code
         if job.key not in there or anew or (job.splits and missing and missing[-1].cell == job.cell):
             missing.append(job)
+    for folder in (results, work) if missing else ():
+        usable(folder)
     if workers == 1:
         ended = measured_in_turn(Bench(plan), missing, chosen, observer)
     else:
@@ -157,12 +157,12 @@ def measure_cells(
 
 
 def _against(line: Line) -> dict[str, str | None]:
-    """What the paper prints and the difference; nothing where it prints nothing, or of another graph."""
+    """What the paper prints and the difference; no difference where they cannot be compared."""
     if line["paper_mean"] is None:
         return {"printed": None, "difference": None}
     printed = percent(line["paper_mean"], line["paper_std"])
     if not line["comparable"]:
-        return {"printed": f"{printed}, another graph", "difference": None}
+        return {"printed": f"{printed}, not comparable", "difference": None}
     return {"printed": printed, "difference": f"{100 * (line['test_mean'] - line['paper_mean']):+.1f}"}
 
 

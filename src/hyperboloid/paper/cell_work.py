@@ -153,7 +153,7 @@ class Bench:
             _tests(trials),
             split=label(splits),
             parts=task_for(settings).split_name.replace(f"seed {splits[-1]}", f"seeds {label(splits)}"),
-            val_mean=statistics.mean(trial.outcome.val for trial in trials),
+            val_mean=statistics.mean(trial.outcome.val for trial in trials if trial.test is not None),
             grid=chosen["grid"],
             tried=chosen["tried"],
             failed=chosen.get("failed", 0),

@@ -141,10 +141,10 @@ def run_figure(
     Raises:
         InputError: something given is wrong, or a data set cannot be read.
     """
-    for kept in (asked.results, folder):
-        usable(kept)
     there = figure.read(asked.results)
     missing = [wanted for wanted in figure.wanted(asked) if not any(is_current(line, wanted) for line in there)]
+    for kept in (folder, *((asked.results, asked.work) if missing else ())):
+        usable(kept)
     for number, wanted in enumerate(missing, start=1):
         what = " ".join(str(wanted[name]) for name in figure.key)
         say(f"{number} of {len(missing)}: {what}")

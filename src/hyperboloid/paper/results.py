@@ -54,11 +54,11 @@ def usable(folder: Path) -> None:
         InputError: what is in the way.
     """
     there = folder.absolute()
-    while not there.exists():
+    while not os.path.lexists(there):
         there = there.parent
     if not there.is_dir() or not os.access(there, os.W_OK):
-        why = "may not be written to" if there.is_dir() else "is a file"
-        raise InputError(f"Nothing can be kept in {folder}, for {there.name} {why}: choose another folder.")
+        why = "may not be written to" if there.is_dir() else "is no folder"
+        raise InputError(f"Nothing can be kept in {folder}, for {there.name or there} {why}: choose another folder.")
 
 
 def results_path(folder: Path, experiment: str) -> Path:

@@ -136,12 +136,12 @@ def measure_zinc(
         tell: is told about epochs.
     """
     use_device(device)
-    for folder in (results, work):
-        usable(folder)
     began = time.monotonic()
     session, there = Session(), _measured(results, protocol)
     missing = [cell for cell in asked if cell not in there]
     if missing:
+        for folder in (results, work):
+            usable(folder)
         bench = _Bench(_molecules(protocol, data_dir), protocol, work, device, code, began + budget, tell)
     for number, cell in enumerate(missing, start=1):
         if time.monotonic() >= began + budget:

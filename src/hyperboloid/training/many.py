@@ -250,16 +250,20 @@ def _train_alone(
     """Train one model that cannot be batched."""
     ((settings, seed),) = runs
     training = start_training(model, task, settings, seed)
-    try:
-        while not training.done and not how.late():
+    broken = False
+    while not training.done and not broken and not how.late():
+        try:
             training.step()
+        except TrainingError:  # a number that is not finite
+            broken = True
+        else:
             if tell is not None:
                 tell(1, training.epoch, training.best.metric)
-        best = training.best
-        outcome = Outcome(
-            settings, seed, best.metric, -best.negative_loss, training.best_epoch, training.epoch, training.done
-        )
-    except TrainingError:  # a number that is not finite
+    best = training.best
+    outcome = Outcome(
+        settings, seed, best.metric, -best.negative_loss, training.best_epoch, training.epoch, training.done
+    )
+    if broken:
         outcome = Outcome.broken(settings, seed, training.epoch)
     trial = Trial(outcome, cut=not outcome.done)
     if how.test and not outcome.failed:

@@ -209,13 +209,14 @@ def sweep_model(
         fresh = {(t.outcome.settings, t.outcome.seed): t for t in trained}  # with their parameters
         known = [fresh.get((t.outcome.settings, t.outcome.seed), t) for t in journal.read(name, model, runs)]
         finite = [t for t in known if not t.outcome.failed]
-        failed[name] += sum(t.outcome.failed and t.outcome.done for t in known)  # not what had no time for an epoch
+        failed[name] = sum(t.outcome.failed and t.outcome.done for t in known)  # not what had no time for an epoch
         return finite
 
     settings = to_try(model, task, graph.name, tries, short=short, choices=choices, **given)
     searched = stage("search", [(s, SEARCH_SEED) for s in settings], SEARCH_SHARE, halving=halving)
     if not searched and failed["search"]:
-        raise Diverged(f"All {failed['search']} settings of {model} diverged: try smaller learning rates or penalties.")
+        many = f"{failed['search']} settings" if failed["search"] > 1 else "one setting"
+        raise Diverged(f"The {many} of {model} that were tried diverged: try smaller learning rates or penalties.")
     if not searched:
         raise InputError(f"No setting of {model} could be trained: there was no time.")
     left = [t.outcome.settings for t in sorted(searched, key=_score, reverse=True)]
@@ -228,10 +229,12 @@ def sweep_model(
         before = inits
     chosen = left[0]
     tested = stage("test", [(chosen, k) for k in range(seeds)], 1.0, test=True)
-    if not tested and budget < math.inf:  # an epoch of a whole batch was longer than what was left: some of one model
+    if (
+        not tested and not failed["test"] and budget < math.inf
+    ):  # an epoch of a whole batch was longer than what was left: some of one model
         tested = stage("test", [(chosen, 0)], (time.monotonic() - began) / budget + GRACE, test=True)
     if not tested and failed["test"]:
-        raise Diverged(f"The setting chosen for {model} diverged in all {failed['test']} fresh initialisations.")
+        raise Diverged(f"The setting chosen for {model} diverged in each of {failed['test']} fresh initialisations.")
     if not tested:
         raise InputError(f"There was no time to test {model}.")
     everything = [*searched, *judged, *tested]

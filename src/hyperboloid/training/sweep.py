@@ -168,7 +168,7 @@ def sweep(
 
     Raises:
         InputError: something given is wrong, or there was no time.
-        Diverged: of no model a number stayed finite.
+        Diverged: no model could be trained, and of one that was tried no number stayed finite.
     """
     began = time.monotonic()
     check_names(settings)
@@ -201,6 +201,7 @@ def sweep(
 
     verdicts: list[Verdict] = []
     skipped: dict[str, str] = {}
+    diverged = False
     for left, model in zip(range(len(models), 0, -1), models, strict=True):
         share = (began + budget - time.monotonic()) / left
         watchers = None if watch is None else partial(watch, model)
@@ -212,8 +213,9 @@ def sweep(
             verdicts.append(sweep_model(model, graph, task, task_for, budget=share, watch=watchers, **options))
         except (InputError, Diverged) as error:  # a model that has no place for this graph, or no time, or no luck
             skipped[model] = str(error)
-            kind = type(error)
+            diverged |= isinstance(error, Diverged)
     if not verdicts:
+        kind = Diverged if diverged else InputError
         raise kind("None of the models could be trained: " + " ".join(skipped.values()))
     verdicts.sort(key=lambda v: v.val, reverse=True)
     judge, seconds = task_for(verdicts[0].settings), time.monotonic() - began
