@@ -65,8 +65,8 @@ def test_what_is_better_than_before():
         for k, (m, value, record, record_loss, at, begun) in enumerate(cases):
             # a pair is the larger one by its first number, or by its second if those are equal
             expected = (m, -value) > (record, -record_loss) and math.isfinite(value) and not math.isnan(m)
-            # within a tenth of 0.41 nothing is learned; no number says nothing
-            begun = begun if value == 0.4 or math.isnan(value) else min(begun, epoch)
+            # within a tenth of 0.41 nothing is learned, and what is no better tells nothing
+            begun = min(begun, epoch) if expected and value != 0.4 else begun
             assert since[k] == begun
             expected = expected and epoch - max(at, begun, 5) <= 5 and epoch <= 20
             assert better[k] == expected

@@ -78,9 +78,7 @@ def test_a_line_has_all_it_needs(measure, tmp_path):
     assert (line["experiment"], line["dataset"], line["graph"], line["task"]) == ("node", "disease", "disease", "node")
     assert (line["split"], line["parts"], line["comparable"], line["target"]) == (0, "30/10/60, seed 0", False, None)
     assert (line["paper_mean"], line["paper_std"]) == (0.751, 0.011)
-    assert line["protocol"] | {"layers": 2, "mean": None} == dataclasses.asdict(TINY) | {
-        "search": protocol.search_of("node", "disease")
-    }
+    assert line["protocol"] | {"layers": 2, "mean": None} == dataclasses.asdict(TINY) | {"search": protocol.SEARCH}
     assert (line["runs"], line["tried"], line["failed"], line["commit"], line["complete"]) == (2, 2, 0, "test", True)
     assert [0 < epoch <= TINY.epochs for epoch in line["best_epochs"]] == [True, True]
     assert line["test_mean"] == pytest.approx(sum(line["tests"]) / 2)
@@ -101,8 +99,8 @@ def test_another_number_of_layers_is_a_measurement_beside(measure, tmp_path):
     assert chosen_lines(read_results(tmp_path / "results"), 0) == [two]
     assert measure(disease("gcn"))[1].measured == 0
     # embeddings without layers are the same measurement
-    shallow = RunProtocol(layers=1).record("deepwalk", "link", "cora")
-    assert shallow == RunProtocol().record("deepwalk", "link", "cora")
+    shallow = RunProtocol(layers=1).record("deepwalk")
+    assert shallow == RunProtocol().record("deepwalk")
 
 
 def test_another_mean_is_a_measurement_beside(measure, tmp_path):
@@ -128,10 +126,9 @@ def test_links_found_with_kipf_s_normalisation_are_measured_again(model):
         if (line["dataset"], line["task"], line["dim"], line["model"]) == ("cora", "link", 16, model)
         and line["protocol"].get("search") == 3
     ]  # fmt: skip
-    today = RunProtocol().record(model, "link", "cora")
+    today = RunProtocol().record(model)
     assert not RunProtocol().made(old)
     assert RunProtocol().made(old | {"protocol": today})
-    assert RunProtocol().record(model, "node", "cora") == RunProtocol().record("gat", "node", "cora")
 
 
 def test_lines_whose_models_were_not_waited_for_count_and_are_told_of():
@@ -142,7 +139,7 @@ def test_lines_whose_models_were_not_waited_for_count_and_are_told_of():
     assert not {"deepwalk", "poincare_emb"} & {line["model"] for line in early}
     for task in ("link", "node"):
         one = next(line for line in early if line["task"] == task)
-        now = one | {"protocol": RunProtocol().record(one["model"], task, one["dataset"])}
+        now = one | {"protocol": RunProtocol().record(one["model"])}
         assert RunProtocol().made(now)
         assert not gave_up_early(now)
         assert not RunProtocol().made(one | {"protocol": one["protocol"] | {"search": 2}})
@@ -156,7 +153,23 @@ def test_lines_of_before_dropout_reached_one_hot_features_count_for_links_only()
     nodes = [line for line in before if line["task"] == "node"]
     assert nodes
     assert not any(RunProtocol().made(line) for line in nodes)
-    assert RunProtocol().record("hat", "link", "usa")["search"] == protocol.IN_ROUNDS
+
+
+@pytest.mark.parametrize(("task", "dataset", "search"), [("link", "amazon", 5), ("link", "usa", 6), ("node", "usa", 7)])
+def test_lines_whose_patience_a_lucky_start_could_begin_count(task, dataset, search):
+    """They give way to today's, and lines of searches before them give way to both."""
+    lines = read_results(RESULTS)
+    one = next(
+        x for x in lines if (x["task"], x["dataset"]) == (task, dataset) and x["protocol"].get("search") == search
+    )
+    assert RunProtocol().made(one)
+    assert protocol.rested_on_luck(one)
+    assert not protocol.searched_less(one)
+    of_search = {n: one | {"protocol": one["protocol"] | {"search": n}, "commit": f"{n}"} for n in (3, search, 8)}
+    assert not protocol.counts_still(of_search[8])
+    for versions, chosen in (((3, search), search), ((search, 3), search), ((8, search), 8), ((search, 8), 8)):
+        (found,) = chosen_lines([of_search[n] for n in versions], 0)
+        assert found["commit"] == f"{chosen}"
 
 
 def test_nodes_selected_without_rounds_count_and_are_told_of():

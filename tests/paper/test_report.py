@@ -44,7 +44,7 @@ def line(cell, mean, **more):
 
 
 def protocol(cell, **more):
-    return RunProtocol().record(cell.model, cell.task, cell.dataset) | more
+    return RunProtocol().record(cell.model) | more
 
 
 def synthetic():

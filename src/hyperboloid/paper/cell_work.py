@@ -117,7 +117,7 @@ class Bench:
             best_epochs=_best_epochs(verdict.trials),
             complete=verdict.complete,
             seconds=work.seconds,
-            protocol=protocol.record(cell.model, cell.task, cell.dataset),
+            protocol=protocol.record(cell.model),
         )
 
     def measure_splits(self, cell: Cell, chosen: Line, splits: Sequence[int], watch: Callable[[str], Watcher]) -> Line:
@@ -204,7 +204,7 @@ class Bench:
 
     def _folder(self, cell: Cell, graph: Graph, what: str | None) -> Path:
         """The folder of its trials; those of another protocol, code or device lie elsewhere."""
-        plan, protocol = self._plan, self.protocol.record(cell.model, cell.task, cell.dataset)
+        plan, protocol = self._plan, self.protocol.record(cell.model)
         depends = [protocol, graph.checksum, what, plan.code, plan.device]
         digest = hashlib.sha256(json.dumps(depends).encode()).hexdigest()[:10]
         return plan.work / f"{cell.task}-{cell.graph}-{cell.model}-d{cell.dim}-{digest}"

@@ -12,7 +12,16 @@ from .board import ROUNDING
 from .cells import ALL_MODELS
 from .claims import TASKS
 from .markdown import ABOVE, BELOW, MISSING, NARROW, WITHIN, table
-from .protocol import ROUNDS, SPLIT, RunProtocol, counts_still, gave_up_early, judged_by_three, kept_one_hot
+from .protocol import (
+    ROUNDS,
+    SPLIT,
+    RunProtocol,
+    gave_up_early,
+    judged_by_three,
+    kept_one_hot,
+    rested_on_luck,
+    searched_less,
+)
 from .results import Key, Line
 
 
@@ -30,7 +39,9 @@ def how_to_read(
     usual = RunProtocol()
     here, elsewhere = ([line for line in found if line in current] for found in (lines, others))
     used = [*here, *elsewhere, *(line for found in beside.values() for line in found)]
-    early, kept, three = (sum(map(of, used)) for of in (gave_up_early, kept_one_hot, judged_by_three))
+    early, kept, three, lucky = (
+        sum(map(of, used)) for of in (gave_up_early, kept_one_hot, judged_by_three, rested_on_luck)
+    )
     narrow = len(lines) - len(here)
     points = [
         "A cell shows **measured** (printed), both mean ± standard deviation over runs, then the difference in points. "
@@ -81,7 +92,9 @@ def how_to_read(
         "that halves its settings still stops most of those that are so slow. "
         f"{kept} of the lines are of the links of USA, whose nodes have no features but their names, and were "
         "measured when dropout of features left such one-hot features as they are; "
-        f"{three} are of nodes, with settings that were selected as those for links are. "
+        f"{three} are of nodes, with settings that were selected as those for links are. In {lucky} others a best "
+        "score from before a model had begun to learn could start its patience, and end it with that score; a run that "
+        "found a better one in time is the same either way. "
         "`hyperboloid paper run link --again`, or `node`, measures such cells anew. How many there are [by "
         "model](#by-model) tells how far comparisons are like with like.",
         "Disease: links are those of HGCN's `disease_lp`. The features of the graph whose nodes the paper classifies "
@@ -97,7 +110,7 @@ def _by_model(here: Sequence[Line]) -> str:
     for model in ALL_MODELS:
         own = [[line for line in here if (line["model"], line["task"]) == (model, task)] for task in TASKS]
         if any(own):
-            rows.append([model, *(f"{sum(map(counts_still, found))} of {len(found)}" for found in own)])
+            rows.append([model, *(f"{sum(map(searched_less, found))} of {len(found)}" for found in own)])
     text = (
         "Cells that count, but were measured by an earlier rule: of stopping or, for nodes, of selecting settings from "
         "the search. Where a model has fewer of them than its rivals, it has had the better search."

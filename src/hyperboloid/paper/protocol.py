@@ -37,6 +37,8 @@ AVERAGED, WAITED = 4, 5
 IN_ROUNDS = 6
 #: For nodes, models are waited for too, and the last round has 10 initialisations instead of 6.
 NODES_WAITED = 7
+#: Today's: a best score from before a model has begun to learn does not start its patience.
+SEARCH = 8
 
 
 def rounds_of(model: str, task: str) -> Rounds:
@@ -44,16 +46,25 @@ def rounds_of(model: str, task: str) -> Rounds:
     return ROUNDS["link" if is_shallow(model) else task]
 
 
-def search_of(task: str, dataset: str) -> int:
-    """Today's version of search and early stopping."""
-    if task == "node":
-        return NODES_WAITED
-    return IN_ROUNDS if dataset in ONE_HOT else WAITED
-
-
 def counts_still(line: Mapping[str, Any]) -> bool:
     """Whether a line is of an earlier search that counts until it is measured again; the report tells how many are."""
+    return searched_less(line) or rested_on_luck(line)
+
+
+def searched_less(line: Mapping[str, Any]) -> bool:
+    """Whether its search was such that any model may have come out worse for it."""
     return gave_up_early(line) or kept_one_hot(line)
+
+
+def rested_on_luck(line: Mapping[str, Any]) -> bool:
+    """Whether a best score from before a line's models had begun to learn could start their patience.
+
+    A run that has found a better one within that patience has ended as it would today.
+    """
+    if is_shallow(line["model"]):
+        return False
+    waited = IN_ROUNDS if line["dataset"] in ONE_HOT else WAITED
+    return bool(line["protocol"].get("search") == (NODES_WAITED if line["task"] == "node" else waited))
 
 
 def gave_up_early(line: Mapping[str, Any]) -> bool:
@@ -123,17 +134,17 @@ class RunProtocol:
 
     def made(self, line: Mapping[str, Any]) -> bool:
         """Whether a line was measured so, with today's grid and splits; lines that :func:`counts_still` are, too."""
-        model, task, dataset = line["model"], line["task"], line["dataset"]
-        told = line["protocol"] | ({"search": search_of(task, dataset)} if counts_still(line) else {})
-        same = told == self.record(model, task, dataset) and line["grid"] == _size_of_search(self, model, task)
+        model, task = line["model"], line["task"]
+        told = line["protocol"] | ({"search": SEARCH} if counts_still(line) else {})
+        same = told == self.record(model) and line["grid"] == _size_of_search(self, model, task)
         return bool(same and not line["parts"].startswith(BIASED_PARTS))
 
-    def record(self, model: str, task: str, dataset: str) -> dict[str, Any]:
+    def record(self, model: str) -> dict[str, Any]:
         """What a line tells of it; the shallow models' search and stopping have always been the same.
 
         The usual number of layers is not told: it was the only one once. Nor is a mean that nobody has asked for.
         """
-        version = {} if is_shallow(model) else {"search": search_of(task, dataset)}
+        version = {} if is_shallow(model) else {"search": SEARCH}
         told = dataclasses.asdict(self)
         if self.layers == Settings.layers or is_shallow(model):
             del told["layers"]

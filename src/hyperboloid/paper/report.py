@@ -32,7 +32,7 @@ from .figure_report import drawn_sections
 from .markdown import ABOVE, BELOW, MISSING, NARROW, WITHIN, ablation_table, main_table, mark, paper_table, table
 from .method import how_to_read
 from .pictures import draw_tables
-from .protocol import SPLIT, counts_still
+from .protocol import SPLIT, searched_less
 from .published_mean import published_mean_section
 from .results import Key, Line, cell_key, key_of, read_results
 from .shortfalls import read_tried, short_falls
@@ -140,7 +140,7 @@ def _in_short(
         own = cells(experiment)
         counts.append(f"{experiment} {sum(measured.of(cell) is not None for cell in own)} of {len(own)}")
     shared = len(cells("ablation")) - sum(cell.experiment == "ablation" for cell in all_cells())
-    narrow, earlier = len(measured.scores) - len(counted.scores), sum(map(counts_still, of_today))
+    narrow, earlier = len(measured.scores) - len(counted.scores), sum(map(searched_less, of_today))
     lines = [
         f"- Measured: {len(measured.scores)} of {len(all_cells())} cells ({', '.join(counts)}; {shared} cells of the "
         f"ablation are cells of the other two tables). {narrow} of them, marked {NARROW}, were made by a protocol so "

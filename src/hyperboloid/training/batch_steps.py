@@ -66,11 +66,11 @@ def judge_(
         return gpu_training.judge(
             metric, loss, best, best_loss, best_epoch, learning_since, epoch, epochs, patience, low, high
         )
-    learns = (loss < low) | (loss > high)
+    better = ((metric > best) | ((metric == best) & (loss < best_loss))) & loss.isfinite()
+    learns = better & ((loss < low) | (loss > high))
     learning_since.copy_(torch.where(learns, learning_since.minimum(epoch), learning_since))
-    better = (metric > best) | ((metric == best) & (loss < best_loss))
     start = best_epoch.maximum(learning_since).clamp_min(patience)
-    better &= loss.isfinite() & (epoch - start <= patience) & (epoch <= epochs)
+    better &= (epoch - start <= patience) & (epoch <= epochs)
     for record, now in ((best, metric), (best_loss, loss), (best_epoch, epoch)):
         record.copy_(torch.where(better, now, record))
     return better

@@ -63,10 +63,10 @@ class Training:
         if score is not None:
             if not math.isfinite(score.negative_loss):
                 raise self._blame()
-            low, high = bounds_of(self.task.plateau)
-            if not low <= -score.negative_loss <= high:
-                self.learning_since = min(self.learning_since, self.epoch)
             if score > self.best:
+                low, high = bounds_of(self.task.plateau)
+                if not low <= -score.negative_loss <= high:
+                    self.learning_since = min(self.learning_since, self.epoch)
                 self.best, self.best_epoch, self.best_state = score, self.epoch, copy_state(self.encoder)
             metrics |= {f"val_{self.task.metric}": self.task.shown(score.metric), "val_loss": -score.negative_loss}
         metrics["beta"] = betas
