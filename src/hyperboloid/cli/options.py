@@ -93,7 +93,7 @@ def check_runs(seeds: int | None) -> None:
 def settings_from(pairs: list[str], **options: Any) -> dict[str, Any]:
     """Parse ``name=value`` settings, and join those that have options of their own, if they are given.
 
-    Values are JSON where they can be, else text. ``.5`` is a number too.
+    Values are JSON where they can be, else text. ``.5`` is a number too. Of several values the last one counts.
     """
     given: dict[str, Any] = {}
     for pair in pairs:
@@ -101,8 +101,6 @@ def settings_from(pairs: list[str], **options: Any) -> dict[str, Any]:
         if not equals:
             raise InputError(f"A setting is written name=value, not {pair!r}.")
         name = name.replace("-", "_")
-        if name in given:
-            raise InputError(f"{name} was given twice by --set: leave one of them out.")
         try:
             given[name] = json.loads(re.sub(r"^(-?)\.(?=[0-9])", r"\g<1>0.", value))
         except ValueError:
