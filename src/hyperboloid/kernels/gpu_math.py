@@ -102,3 +102,9 @@ def some_pieces(pieces_ptr, count, BLOCK_R: tl.constexpr):
     node = tl.load(pieces_ptr, there, 0).to(tl.int64)
     start, stop = tl.load(pieces_ptr + 1, there, 0), tl.load(pieces_ptr + 2, there, 0)
     return tl.program_id(1).to(tl.int64), piece, node, there, start[:, None], stop[:, None], tl.max(stop - start, 0)
+
+
+@triton.jit
+def unrounded(turn, u, v):
+    """turn of vectors that had single precision, 0 where it is rounding; what is no number stays none."""
+    return tl.where(tl.abs(turn) <= ONE_RAY * tl.maximum(tl.abs(u), tl.abs(v)), 0.0, turn)

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from .gpu import _block, _held, _over_rows, _tile
 from .gpu_aggregate import products, radii, rows_of, vectors
-from .gpu_math import ONE_RAY, STEP, TINY, asinh, block_of_rows, clip, excess, hold, sinh, turn_of
+from .gpu_math import STEP, TINY, asinh, block_of_rows, clip, excess, hold, sinh, turn_of, unrounded
 
 #: Numbers of a node: n = ‖u‖, 1/n (at the origin 0), sinh r, cosh r, sinh r/n, r coth r − 1 and tanh(r/2)/n; side by
 #: side, and room for one more, so that none lies across two lines of memory.
@@ -103,8 +103,8 @@ def pair_sums(
         o, turns = overlap(d_n, n_u, inverse_u, n_v, inverse_v)[:, None], none
         for at in tl.static_range(0, BLOCK_D, step):
             u, v = vectors(x_ptr, i, there, at + c, D), vectors(y_ptr, j, there, at + c, D)
-            turn = turn_of(u, v, o)
-            turns += tl.where(tl.abs(turn) > ONE_RAY * tl.maximum(tl.abs(u), tl.abs(v)), turn * turn, 0.0)
+            turn = unrounded(turn_of(u, v, o), u, v)
+            turns += turn * turn
         longer = tl.minimum(inverse_u, inverse_v)
         turned = tl.where(again, tl.sum(turns, 1) * longer * longer, turned)
     sums_ptr += m * SUMS * count + p

@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from .gpu_math import LARGEST, ONE_RAY, TINY, asinh, block_of_rows, clip, coth_of, excess, hold, sinh
+from .gpu_math import LARGEST, TINY, asinh, block_of_rows, clip, coth_of, excess, hold, sinh, unrounded
 
 
 @triton.jit
@@ -27,8 +27,7 @@ def pair(u, v, SINGLE: tl.constexpr):
     shorter = tl.where((n_u >= n_v)[:, None], v, u)
     turn = (u - v) - slope[:, None] * shorter
     if SINGLE:
-        none = tl.abs(turn) <= ONE_RAY * tl.maximum(tl.abs(u), tl.abs(v))  # what is no number is not among them
-        turn = tl.where(none, 0.0, turn)
+        turn = unrounded(turn, u, v)
     longer = tl.maximum(tl.maximum(n_u, n_v), TINY)
     return n_u, n_v, d_n, turn, longer, tl.sum(turn * turn, 1) / (longer * longer)
 

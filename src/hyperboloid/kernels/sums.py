@@ -60,8 +60,9 @@ class _MatrixSum(Function):
         grad, to_u, to_weight = grad.contiguous(), None, None
         if needed[0]:
             to_u = adj.matrix(weight, transposed=True) @ grad
-        mapped = any(torch._C._functorch.is_functorch_wrapped_tensor(t) for t in (grad, u))
-        if needed[1] and (mapped or grad.device.type != "cpu"):
+        if needed[1] and (
+            grad.device.type != "cpu" or any(torch._C._functorch.is_functorch_wrapped_tensor(t) for t in (grad, u))
+        ):
             to_weight = (grad.index_select(0, adj.row) * u.index_select(0, adj.col)).sum(-1)
         elif needed[1]:
             from .cpu_sums import weight_gradient

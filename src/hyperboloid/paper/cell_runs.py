@@ -132,8 +132,8 @@ def measure_cells(
         anew = again and there.get(job.key, {}).get("commit") != plan.code
         if job.key not in there or anew or (job.splits and missing and missing[-1].cell == job.cell):
             missing.append(job)
-    for folder in (results, work) if missing else ():
-        usable(folder)
+    if missing:
+        usable(results, work)
     if workers == 1:
         ended = measured_in_turn(Bench(plan), missing, chosen, observer)
     else:

@@ -106,15 +106,13 @@ class Bench:
         return self._line(
             cell,
             verdict.settings,
-            _tests(verdict.trials),
+            verdict.trials,
             split=masks or SPLIT,
             parts=task_for(verdict.settings).split_name,
-            val_mean=verdict.val,
             grid=verdict.grid,
             tried=verdict.tried,
             failed=verdict.failed,
             epochs=verdict.epochs,
-            best_epochs=_best_epochs(verdict.trials),
             complete=verdict.complete,
             seconds=work.seconds,
             protocol=protocol.record(cell.model),
@@ -150,22 +148,21 @@ class Bench:
         return self._line(
             cell,
             settings,
-            _tests(trials),
+            trials,
             split=label(splits),
             parts=task_for(settings).split_name.replace(f"seed {splits[-1]}", f"seeds {label(splits)}"),
-            val_mean=statistics.mean(trial.outcome.val for trial in trials if trial.test is not None),
             grid=chosen["grid"],
             tried=chosen["tried"],
             failed=chosen.get("failed", 0),
             epochs=sum(trial.outcome.epochs for trial in trials),
-            best_epochs=_best_epochs(trials),
             complete=all(trial.outcome.done for trial in trials),
             seconds=work.seconds,
             protocol=chosen["protocol"],  # whose search it rests on
             test_by_split={split: _tests(own) for split, own in by_split.items()},
         )
 
-    def _line(self, cell: Cell, settings: Settings, tests: list[float], **found: Any) -> Line:
+    def _line(self, cell: Cell, settings: Settings, trials: Sequence[Trial], **found: Any) -> Line:
+        tests, outcomes = _tests(trials), [trial.outcome for trial in trials if trial.test is not None]
         line = {
             "experiment": cell.experiment,
             "dataset": cell.dataset,
@@ -179,6 +176,8 @@ class Bench:
             "test_std": spread_of(tests),
             "tests": tests,
             "runs": len(tests),
+            "val_mean": statistics.mean(outcome.val for outcome in outcomes),
+            "best_epochs": [outcome.best_epoch for outcome in outcomes],
             "paper_mean": cell.paper_mean,
             "paper_std": cell.paper_std,
             "comparable": cell.comparable,
@@ -222,10 +221,6 @@ def _tests(trials: Sequence[Trial]) -> list[float]:
     if not tests:
         raise InputError("Its training diverged.")
     return tests
-
-
-def _best_epochs(trials: Sequence[Trial]) -> list[int]:
-    return [trial.outcome.best_epoch for trial in trials if trial.test is not None]
 
 
 def _seconds_noted(path: Path) -> float:

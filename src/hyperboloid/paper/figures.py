@@ -143,8 +143,9 @@ def run_figure(
     """
     there = figure.read(asked.results)
     missing = [wanted for wanted in figure.wanted(asked) if not any(is_current(line, wanted) for line in there)]
-    for kept in (folder, *((asked.results, asked.work) if missing else ())):
-        usable(kept)
+    usable(folder)
+    if missing:
+        usable(asked.results, asked.work)
     for number, wanted in enumerate(missing, start=1):
         what = " ".join(str(wanted[name]) for name in figure.key)
         say(f"{number} of {len(missing)}: {what}")

@@ -40,9 +40,8 @@ def beside(measured: Score | None, printed: Score, *, comparable: bool, narrow: 
     """One cell: measured, printed in brackets, difference in points and its mark; † for another protocol."""
     if measured is None:
         return f"{MISSING} ({printed})"
-    few = (
-        f" of {measured.runs} runs" if measured.runs < PAPER_RUNS else ""
-    )  # the others diverged, or were not asked for
+    # the others diverged, or were not asked for
+    few = f" of {measured.runs} runs" if measured.runs < PAPER_RUNS else ""
     text = f"**{measured}**{few}{NARROW if narrow else ''} ({printed})"
     if not comparable:
         return text

@@ -47,18 +47,19 @@ def same_settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     return asdict(Settings()) | dict(a) == asdict(Settings()) | dict(b)
 
 
-def usable(folder: Path) -> None:
-    """Refuse a folder that nothing can be written to, before anything is measured; it need not be there yet.
+def usable(*folders: Path) -> None:
+    """Refuse folders that nothing can be written to, before anything is measured; they need not be there yet.
 
     Raises:
         InputError: what is in the way.
     """
-    there = folder.absolute()
-    while not os.path.lexists(there):
-        there = there.parent
-    if not there.is_dir() or not os.access(there, os.W_OK):
-        why = "may not be written to" if there.is_dir() else "is no folder"
-        raise InputError(f"Nothing can be kept in {folder}, for {there.name or there} {why}: choose another folder.")
+    for folder in folders:
+        there = folder.absolute()
+        while not os.path.lexists(there):
+            there = there.parent
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            why = f"{there.name or there} {'may not be written to' if there.is_dir() else 'is no folder'}"
+            raise InputError(f"Nothing can be kept in {folder}, for {why}: choose another folder.")
 
 
 def results_path(folder: Path, experiment: str) -> Path:

@@ -140,8 +140,7 @@ def measure_zinc(
     session, there = Session(), _measured(results, protocol)
     missing = [cell for cell in asked if cell not in there]
     if missing:
-        for folder in (results, work):
-            usable(folder)
+        usable(results, work)
         bench = _Bench(_molecules(protocol, data_dir), protocol, work, device, code, began + budget, tell)
     for number, cell in enumerate(missing, start=1):
         if time.monotonic() >= began + budget:

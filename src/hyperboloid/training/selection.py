@@ -229,9 +229,8 @@ def sweep_model(
         before = inits
     chosen = left[0]
     tested = stage("test", [(chosen, k) for k in range(seeds)], 1.0, test=True)
-    if (
-        not tested and not failed["test"] and budget < math.inf
-    ):  # an epoch of a whole batch was longer than what was left: some of one model
+    # an epoch of a whole batch was longer than what was left: some of one model
+    if not tested and not failed["test"] and budget < math.inf:
         tested = stage("test", [(chosen, 0)], (time.monotonic() - began) / budget + GRACE, test=True)
     if not tested and failed["test"]:
         raise Diverged(f"The setting chosen for {model} diverged in each of {failed['test']} fresh initialisations.")
@@ -258,9 +257,8 @@ def to_try(model: str, task: str, dataset: str, tries: int | None = None, **opti
     if options.get("choices") is not None or can_be_batched(model, settings[0]):
         return settings
     given = {name: value for name, value in options.items() if name not in ("short", "choices")}
-    return list(dict.fromkeys([default_settings(model, task, dataset, **given), *settings]))[
-        : min(tries or TRIES_ALONE, TRIES_ALONE)
-    ]
+    few = dict.fromkeys([default_settings(model, task, dataset, **given), *settings])
+    return list(few)[: min(tries or TRIES_ALONE, TRIES_ALONE)]
 
 
 def _score(trial: Trial) -> tuple[float, float]:
