@@ -19,10 +19,11 @@ import torch
 
 from hyperboloid.graphs import load_graph
 from hyperboloid.paper.protocol import ROUNDS, SPLIT, RunProtocol
-from hyperboloid.training.journal import Journal, Run
-from hyperboloid.training.many import Trial, train_many
+from hyperboloid.training.journal import Journal
+from hyperboloid.training.many import train_many
 from hyperboloid.training.selection import SEARCH_SEED, SELECTION_SEED, Rounds, to_try
 from hyperboloid.training.sweep import task_factory
+from hyperboloid.training.trial import Run, Trial
 
 TASK, INITS, ORDERS = "node", 10, 2000
 #: The selection for links, that for nodes, and others; the last one has the most settings. One initialisation at least

@@ -1,4 +1,9 @@
-"""The two ways in which a run fails, which the command line turns into exit codes 2 and 1; and a check of seeds."""
+"""The two ways in which a run fails, which become exit codes 2 and 1; checks of seeds and of memory."""
+
+import re
+
+#: How torch says that an allocation failed; other errors mention memory too.
+_NO_ROOM = re.compile("out of memory|allocate memory|enough memory|tried to allocate", re.IGNORECASE)
 
 
 class InputError(ValueError):
@@ -13,3 +18,8 @@ def check_seed(seed: int) -> None:
     """Refuse a negative seed, before anything is loaded or drawn."""
     if seed < 0:
         raise InputError(f"The seed must not be negative, but it is {seed}.")
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Whether an error says that an allocation failed: Python's, NumPy's, or torch's on any device."""
+    return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and bool(_NO_ROOM.search(str(error))))

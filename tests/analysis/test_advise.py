@@ -12,10 +12,10 @@ from hyperboloid.graphs import load_graph
 from hyperboloid.graphs.statistics import statistics
 from hyperboloid.scores import two_errors
 from hyperboloid.training.batch import Outcome
-from hyperboloid.training.many import Trial
 from hyperboloid.training.selection import Verdict
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.sweep import Sweep
+from hyperboloid.training.trial import Trial
 
 
 def verdict(model, test, val=None, complete=True):

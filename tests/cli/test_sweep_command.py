@@ -61,6 +61,9 @@ def test_a_grid_of_the_user_s_own(cli, tmp_path):
         ('{"lr": [0.1, 0.1]}', "twice"),
         ('{"lr": [-1]}', "lr must"),
         ('{"activation": ["loud"]}', "activation must"),
+        ('{"lr": [0.1], "dim": [4], "lr": [0.2]}', "has 'lr' 2 times"),
+        ('{"lr": [0.1]\n"dim": [4]}', "is not JSON: see its line 2."),
+        ('{"masks": [3]}', "masks must be a name, not 3"),
         ('{"walks": [5]}', "None of the models has a use for the setting 'walks'"),
     ],
 )
@@ -87,6 +90,8 @@ def test_a_wrong_grid_is_one_sentence(cli, tmp_path, content, message):
         (("karate", "--seeds", "3000000000"), "--seeds must be at least 1 and at most 10000, not 3000000000."),
         (("karate", "--dim", "8", "--set", "dim=16"), "dim was given twice, by --dim and by --set"),
         (("karate", "--set", "epochs=5", "--epochs", "7"), "epochs was given twice, by --epochs and by --set"),
+        (("karate", "--split", "0-4"), "A sweep looks at one split: give --split one number, not '0-4'."),
+        (("karate", "--split", "-1"), "--split must be a number, a list like 0,3 or a range like 0-4, not '-1'."),
         (("karate", "--set", "task=node"), "no setting 'task'"),
         (("karate", "--set", "finalists=0"), "no setting 'finalists'"),
     ],

@@ -14,7 +14,7 @@ from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.generators import disease
 from hyperboloid.kernels import use_backend
 from hyperboloid.nn.registry import MODELS
-from hyperboloid.training import many, memory
+from hyperboloid.training import group, memory
 from hyperboloid.training.batch import Batch
 from hyperboloid.training.loop import Training, can_be_batched
 from hyperboloid.training.many import train_many
@@ -152,7 +152,7 @@ def test_models_that_are_done_may_stay_where_leaving_does_not_pay(monkeypatch):
     monkeypatch.setattr(Batch, "keep", lambda batch, indices: (left.append(len(indices)), keep(batch, indices)))
     found = {}
     for pays in (True, False):
-        monkeypatch.setattr(many._Pace, "pays", lambda *_, pays=pays: pays)
+        monkeypatch.setattr(group.Pace, "pays", lambda *_, pays=pays: pays)
         found[pays] = train_many("gcn", lambda _: the_task, runs, test=True), list(left)
         left.clear()
     assert found[True][1]
@@ -169,7 +169,7 @@ def test_which_models_go_on_does_not_depend_on_whether_others_have_left(monkeypa
     the_task = task_of(disease(num_nodes=120, seed=1), "link", slow)
     found = []
     for pays in (True, False):
-        monkeypatch.setattr(many._Pace, "pays", lambda *_, pays=pays: pays)
+        monkeypatch.setattr(group.Pace, "pays", lambda *_, pays=pays: pays)
         found.append([t.outcome for t in train_many("gcn", lambda _: the_task, runs, halving=True)])
     assert found[0] == found[1]
     assert any(o.done and 50 < o.epochs < 100 for o in found[0])
@@ -178,8 +178,8 @@ def test_which_models_go_on_does_not_depend_on_whether_others_have_left(monkeypa
 
 def test_leaving_pays_where_epochs_take_long(monkeypatch):
     now = iter([0.0, 12.5, 12.5, 15.0, 15.0, 17.5, 17.5])  # ten seconds to start, then a tenth of a second an epoch
-    monkeypatch.setattr(many.time, "monotonic", lambda: next(now))
-    pace = many._Pace()
+    monkeypatch.setattr(group.time, "monotonic", lambda: next(now))
+    pace = group.Pace(0)
     assert pace.pays(0.5, 100)  # nothing is known yet
     for epoch in (25, 50, 75):
         pace.look(epoch)
@@ -249,7 +249,7 @@ def test_halving_stops_the_worse_half():
 @pytest.mark.parametrize("together", [True, False])
 def test_a_check_stops_training_at_once(together, monkeypatch):
     """Also amid an epoch of models that take turns, which takes minutes on a large graph."""
-    monkeypatch.setattr("hyperboloid.training.many.batch_is_faster", lambda *_: together)
+    monkeypatch.setattr("hyperboloid.training.group.batch_is_faster", lambda *_: together)
     looks = itertools.count()
 
     def check():

@@ -18,10 +18,10 @@ from hyperboloid.training.batch import Outcome
 from hyperboloid.training.experiment import load
 from hyperboloid.training.grids import grid
 from hyperboloid.training.journal import Journal
-from hyperboloid.training.many import Trial
 from hyperboloid.training.selection import ROUNDS, SEARCH_SEED, SELECTION_SEED, sweep_model
 from hyperboloid.training.settings import Settings, default_settings
 from hyperboloid.training.sweep import sweep, task_factory
+from hyperboloid.training.trial import Trial
 
 QUICK = {"dim": 3, "epochs": 4, "tries": 3}
 EASY = QUICK | {"epochs": 100}
@@ -86,6 +86,22 @@ def test_a_setting_goes_to_the_models_that_have_a_use_for_it(tmp_path):
     assert (by_name["gcn"].beta, by_name["gcn"].distance) == (1.0, "intrinsic")
     with pytest.raises(InputError, match="None of the models has a use for the setting 'walks'"):
         sweep("karate", models=["gcn"], seeds=1, out=tmp_path / "t", walks=3, **QUICK)
+
+
+@pytest.mark.parametrize("in_grid", [False, True])
+def test_a_value_that_no_model_has_a_use_for_is_refused(tmp_path, in_grid):
+    (tmp_path / "grid.json").write_text('{"distance": ["lorentz"]}')
+    given = {"grid": tmp_path / "grid.json"} if in_grid else {"distance": "lorentz"}
+    with pytest.raises(InputError, match="None of the models has a use for the setting 'distance=lorentz'"):
+        sweep("karate", models=["gcn", "hgcn"], seeds=1, out=tmp_path / "s", **given, **QUICK)
+
+
+def test_a_model_without_room_is_left_out_and_the_others_are_not(tmp_path):
+    found = sweep("karate", models=["lgcn", "gcn"], seeds=1, att_dim=10**13, out=tmp_path / "s", **QUICK)
+    assert [v.model for v in found.verdicts] == ["gcn"]
+    assert found.skipped == {"lgcn": "There is no room for even one model: use a smaller --dim."}
+    with pytest.raises(TrainingError, match="None of the models could be trained: There is no room"):
+        sweep("karate", models=["lgcn"], seeds=1, att_dim=10**13, out=tmp_path / "t", **QUICK)
 
 
 def test_a_model_that_only_fails_is_left_out(tmp_path):
@@ -156,6 +172,22 @@ def test_a_sweep_goes_on_where_it_was_stopped(tmp_path):
     assert [(v.model, v.tested) for v in resumed.verdicts] == [(v.model, v.tested) for v in whole.verdicts]
 
 
+def test_another_way_to_name_the_graph_goes_on(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    edges = [(a, b) for a in range(12) for b in range(a) if (a + b) % 3]
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in edges))
+    again = {"models": ["mlp"], "seeds": 1, "out": tmp_path / "s", **QUICK}
+    sweep("edges.csv", **again)
+    before = (tmp_path / "s" / "trials.jsonl").read_text()
+    sweep(str(tmp_path / "edges.csv"), resume=True, **again)
+    assert (tmp_path / "s" / "trials.jsonl").read_text() == before
+    with pytest.raises(InputError, match=r"its graph is edges\.csv, not karate"):
+        sweep("karate", resume=True, **again)
+    (tmp_path / "edges.csv").write_text("source,target\n" + "".join(f"{a},{b}\n" for a, b in edges[1:]))
+    with pytest.raises(InputError, match="its graph has changed"):
+        sweep("edges.csv", resume=True, **again)
+
+
 def test_folders_of_versions_with_fewer_settings_go_on(tmp_path):
     path = tmp_path / "s" / "trials.jsonl"
     sweep("karate", models=["mlp"], seeds=1, out=tmp_path / "s", **QUICK)
@@ -207,6 +239,23 @@ def test_what_time_cut_short_is_trained_again_when_a_sweep_is_resumed(tmp_path):
     assert resumed.verdicts[0].complete
     assert "more time" not in resumed.advice
     assert resumed.verdicts[0].tested == whole.verdicts[0].tested
+
+
+def test_a_test_run_that_time_cuts_is_not_averaged_with_finished_ones(tmp_path):
+    """As where two of three had ended when a sweep was stopped, and the next one stops at the third's first epochs."""
+    common = {
+        "models": ["gcn"],
+        "dim": 3,
+        "tries": 1,
+        "epochs": 600,
+        "patience": 600,
+        "rounds": (),
+        "out": tmp_path / "s",
+    }
+    whole = sweep("karate", seeds=2, **common)
+    hurried = sweep("karate", seeds=3, budget=0.2, resume=True, **common)
+    assert hurried.verdicts[0].tested == whole.verdicts[0].tested
+    assert not hurried.verdicts[0].complete
 
 
 def test_models_without_a_place_for_the_graph_are_left_out_with_the_reason(tmp_path):
@@ -353,7 +402,7 @@ def test_initialisations_that_diverge_are_told_of(tmp_path, monkeypatch):
     assert found.as_json()["failed_runs"] == 1
 
 
-def test_a_batch_that_time_cuts_while_halving_is_tried_again_as_a_whole(tmp_path):
+def test_a_batch_that_time_cuts_while_halving_is_noted_down_as_a_whole(tmp_path):
     """Which of its models go on depends on the others."""
     common = {"models": ["gcn"], "seeds": 1, "dim": 3, "tries": 16, "patience": 2000}
     hurried = sweep("karate", **common, budget=3.0, out=tmp_path / "s")

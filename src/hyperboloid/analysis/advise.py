@@ -16,9 +16,10 @@ from hyperboloid.graphs.hyperbolicity import Average, delta_average
 from hyperboloid.graphs.statistics import Statistics, statistics
 from hyperboloid.scores import two_errors
 from hyperboloid.training.config import DTYPES
-from hyperboloid.training.many import Trial, Watcher, train_many
+from hyperboloid.training.many import Watcher, train_many
 from hyperboloid.training.selection import Verdict
 from hyperboloid.training.sweep import Sweep, sweep, task_factory
+from hyperboloid.training.trial import Trial
 
 #: Half width of δ_avg's confidence interval.
 PRECISION = 0.01

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 import typer
 
-from hyperboloid.errors import InputError, TrainingError
+from hyperboloid.errors import InputError, TrainingError, lacks_memory
 from hyperboloid.process import keep_memory, wait_briefly
 from hyperboloid.version import __version__
 
@@ -26,9 +25,6 @@ from . import (
     sweep,
     train,
 )
-
-#: How torch says that an allocation failed; other errors mention memory too.
-_NO_ROOM = re.compile("out of memory|allocate memory|enough memory|tried to allocate", re.IGNORECASE)
 
 app = typer.Typer(
     name="hyperboloid",
@@ -84,7 +80,7 @@ def main() -> None:
         _say(error)
         sys.exit(1)
     except (MemoryError, RuntimeError) as error:
-        if not (isinstance(error, MemoryError) or _NO_ROOM.search(str(error))):
+        if not lacks_memory(error):
             raise
         _say(f"There is not enough memory: {error}")
         sys.exit(1)

@@ -25,6 +25,7 @@ from .options import (
     Labels,
     Weight,
     check_runs,
+    numbers,
     settings_from,
     words,
 )
@@ -41,7 +42,7 @@ def command(
         int | None, typer.Option(help="Width of the embeddings.", show_default="16, or those of --grid")
     ] = None,
     seeds: Annotated[int, typer.Option(help="Fresh initialisations for the test.")] = 5,
-    split: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
+    split: Annotated[str, typer.Option(help="Seed of the split.")] = "0",
     tries: Annotated[int | None, typer.Option(help="Settings per model.", show_default="the whole grid")] = None,
     grid: Annotated[
         Path | None,
@@ -67,6 +68,9 @@ def command(
     settings = settings_from(set_ or [], epochs=epochs, dim=dim)
     width = settings.pop("dim", None)
     check_runs(seeds)
+    splits = numbers(split, "--split")
+    if len(splits) > 1:
+        raise InputError(f"A sweep looks at one split: give --split one number, not {split!r}.")
     seconds = math.inf if budget is None else parse_time(budget)
     out = chosen_folder(out, resume, "sweep", graph, task)
 
@@ -84,7 +88,7 @@ def command(
             models=words(models),
             dim=width,
             seeds=seeds,
-            split=split,
+            split=splits[0],
             tries=tries,
             grid=grid,
             halving=halving,

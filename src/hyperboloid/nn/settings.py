@@ -105,4 +105,6 @@ def _checked(f: dataclasses.Field[Any], value: Any) -> Any:
     names = f.metadata.get("names")
     if names is not None and value not in names:
         raise InputError(f"{f.name} must be one of {', '.join(names)}, not {value!r}.")
+    if kind.startswith("str") and not isinstance(value, str):
+        raise InputError(f"{f.name} must be a name, not {value!r}.")
     return value

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hyperboloid.errors import InputError
-from hyperboloid.training.many import Watcher
+from hyperboloid.training.many import NoRoom, Watcher
 from hyperboloid.training.selection import Diverged
 
 from .cell_work import Bench, OutOfTime
@@ -84,7 +84,7 @@ def measured_in_turn(bench: Bench, jobs: Sequence[Job], chosen: dict[Key, Line],
             line = _measure(bench, job, chosen.get(cell_key(job.cell)), stages)
         except OutOfTime:
             return
-        except (InputError, Diverged) as error:  # the model cannot be trained here
+        except (InputError, NoRoom, Diverged) as error:  # the model cannot be trained here
             yield Ended(job, None, str(error))
             continue
         if job.split == SPLIT:

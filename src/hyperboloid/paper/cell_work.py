@@ -20,12 +20,13 @@ from hyperboloid.scores import spread_of
 from hyperboloid.training.checkpoint import write_json
 from hyperboloid.training.config import DTYPES, use_device
 from hyperboloid.training.journal import Journal
-from hyperboloid.training.many import Trial, Watcher, train_many
+from hyperboloid.training.many import Watcher, train_many
 from hyperboloid.training.selection import sweep_model
 from hyperboloid.training.settings import Settings
 from hyperboloid.training.shallow import embeddings_kept
 from hyperboloid.training.sweep import task_factory
 from hyperboloid.training.tasks import Task
+from hyperboloid.training.trial import Trial
 
 from .cells import Cell
 from .protocol import SPLIT, RunProtocol, rounds_of
@@ -142,6 +143,7 @@ class Bench:
                     check=work.check,
                     watch=watch(stage),
                     save=partial(work.journal.add, stage, cell.model),
+                    shelf=work.journal.shelf(stage, cell.model),
                 )
                 by_split[str(split)] = work.journal.read(stage, cell.model, runs)
         trials = [trial for own in by_split.values() for trial in own]

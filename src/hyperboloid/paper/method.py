@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from hyperboloid.training.grids import DROPOUTS, DROPOUTS_OF_PAPER, LEARNING_RATES, PENALTIES, SHALLOW_FACTORS
-from hyperboloid.training.many import RUNGS
+from hyperboloid.training.group import RUNGS
 from hyperboloid.training.patience import LONGEST_WAIT
 
 from .board import ROUNDING

@@ -133,6 +133,9 @@ class Batch:
         self.epoch += 1
         self._recording.play(self._step)
 
+    def catch_up(self) -> None:
+        """All models are at the same epoch already."""
+
     def _step(self) -> None:
         self._epoch += 1
         with torch.enable_grad():
@@ -219,6 +222,21 @@ class Batch:
             for name in tensors:
                 tensors[name] = tensors[name].index_select(0, chosen)
         self._recording = Recording(self.task.device, warming=1)
+
+    def contents(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Everything that the models have come to, as tensors and counters."""
+        states = {"state": self._state.flat, "best_state": self._best_state.flat}
+        return {name: t.cpu() for name, t in (states | self._per_model).items()}, {"epoch": self.epoch}
+
+    def put_back(self, tensors: dict[str, Tensor], counters: dict[str, Any]) -> None:
+        """Put the models, which are those of then, back to where :meth:`contents` saw them."""
+        own = {"state": self._state.flat, "best_state": self._best_state.flat} | self._per_model
+        if {name: t.shape for name, t in own.items()} != {name: t.shape for name, t in tensors.items()}:
+            raise ValueError("these are not the tensors of this batch")
+        for name, tensor in own.items():
+            tensor.copy_(tensors[name])
+        self.epoch = int(counters["epoch"])
+        self._epoch.fill_(self.epoch)
 
 
 class _Program(torch.nn.Module):

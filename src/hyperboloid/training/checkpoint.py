@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,9 @@ from hyperboloid.errors import InputError, TrainingError
 
 if TYPE_CHECKING:
     from .loop import Training
+
+#: What a training run counts.
+COUNTERS = ("epoch", "best_epoch", "learning_since", "best", "seconds")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -39,16 +43,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 def save_checkpoint(path: Path, training: Training) -> None:
     """Save parameters, the best parameters, Adam's moments where there are any, and the counters."""
-    from safetensors.torch import save
-
-    tensors: dict[str, Tensor] = {f"model.{k}": v for k, v in training.encoder.state_dict().items()}
-    tensors |= {f"best.{k}": v for k, v in training.best_state.items()}
-    moments = {} if training.optimizer is None else training.optimizer.state_dict()["state"]
-    for index, state in moments.items():
-        tensors |= {f"adam.{index}.{k}": v for k, v in state.items()}
-    names = ("epoch", "best_epoch", "learning_since", "best", "seconds")
-    counters = json.dumps({name: getattr(training, name) for name in names})
-    write_atomically(path, save({k: v.contiguous() for k, v in tensors.items()}, metadata={"counters": counters}))
+    write_tensors(path, *contents(training))
 
 
 def load_checkpoint(path: Path, training: Training) -> None:
@@ -57,25 +52,56 @@ def load_checkpoint(path: Path, training: Training) -> None:
     Raises:
         InputError: the file is damaged, or of another run.
     """
+    with readable(path, "this run", "start the run anew"):
+        put_back(training, *read_tensors(path))
+
+
+@contextlib.contextmanager
+def readable(path: Path, whose: str, what: str) -> Iterator[None]:
+    """Turn what goes wrong in reading a checkpoint into one sentence: it is not ``whose``; without it ``what``."""
     from safetensors import SafetensorError
 
     try:
-        _load(path, training)
+        yield
     except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise InputError(f"{path} is not a checkpoint of this run; remove it to start the run anew.") from error
+        raise InputError(f"{path} is not a checkpoint of {whose}; remove it to {what}.") from error
 
 
-def _load(path: Path, training: Training) -> None:
+def write_tensors(path: Path, tensors: dict[str, Tensor], counters: dict[str, Any]) -> None:
+    """Write tensors and what JSON can hold into one file, atomically."""
+    from safetensors.torch import save
+
+    there = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    write_atomically(path, save(there, metadata={"counters": json.dumps(counters)}))
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """What :func:`write_tensors` wrote."""
     from safetensors import safe_open
 
+    with safe_open(path, framework="pt") as file:
+        counters = json.loads(file.metadata()["counters"])
+        return {key: file.get_tensor(key) for key in file.keys()}, counters  # noqa: SIM118 (it is not a dict)
+
+
+def contents(training: Training) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Everything that a training run has come to, as tensors and counters."""
+    tensors: dict[str, Tensor] = {f"model.{k}": v for k, v in training.encoder.state_dict().items()}
+    tensors |= {f"best.{k}": v for k, v in training.best_state.items()}
+    moments = {} if training.optimizer is None else training.optimizer.state_dict()["state"]
+    for index, state in moments.items():
+        tensors |= {f"adam.{index}.{k}": v for k, v in state.items()}
+    return tensors, {name: getattr(training, name) for name in COUNTERS}
+
+
+def put_back(training: Training, tensors: dict[str, Tensor], counters: dict[str, Any]) -> None:
+    """Put a training run back to where :func:`contents` saw it."""
     from .tasks import Score
 
     groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "adam": {}}
-    with safe_open(path, framework="pt") as file:
-        counters = json.loads(file.metadata()["counters"])
-        for key in file.keys():  # noqa: SIM118 (a safetensors file is not a dict)
-            group, name = key.split(".", 1)
-            groups[group][name] = file.get_tensor(key)
+    for key, tensor in tensors.items():
+        group, name = key.split(".", 1)
+        groups[group][name] = tensor
     training.encoder.load_state_dict(groups["model"])
     training.best_state = groups["best"]
     if training.optimizer is not None:

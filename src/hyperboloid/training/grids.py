@@ -14,7 +14,9 @@ import dataclasses
 import itertools
 import json
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +68,13 @@ def read_choices(path: str | Path) -> dict[str, list[Any]]:
         InputError: the file is no such grid.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = json.loads(Path(path).read_text(encoding="utf-8"), object_pairs_hook=partial(_once_each, path))
     except OSError as error:
         raise InputError(f"The grid {path} cannot be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"The grid {path} is not JSON: {error}.") from error
+    except json.JSONDecodeError as error:
+        raise InputError(f"The grid {path} is not JSON: see its line {error.lineno}.") from error
+    except (UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"The grid {path} is not JSON.") from error
     if not isinstance(content, dict) or not content:
         raise InputError(f'The grid {path} must be like {{"lr": [0.01, 0.001], "dropout": [0, 0.5]}}, and not empty.')
     check_names(content)
@@ -82,6 +86,14 @@ def read_choices(path: str | Path) -> dict[str, list[Any]]:
         for value in values:
             Settings(**{name: value})  # refuses what it cannot be
     return content
+
+
+def _once_each(path: str | Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object none of whose names is there twice, of which the last would be taken without a word."""
+    for name, times in Counter(name for name, _ in pairs).items():
+        if times > 1:
+            raise InputError(f"The grid {path} has '{name}' {times} times: leave one list of values.")
+    return dict(pairs)
 
 
 def grid(

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hyperboloid.errors import InputError
 
-from .batch import Outcome
-from .many import Trial
 from .settings import Settings
-
-Run = tuple[Settings, int]
-#: What is kept of a trial.
-ENTRY = "val", "val_loss", "best_epoch", "epochs", "done", "test"
+from .trial import ENTRY, Run, Trial
+from .unfinished import Shelf
 
 
 class Journal:
@@ -54,11 +49,8 @@ class Journal:
         """Note down trials; those cut short by time are kept in memory only, so that a resumed sweep has them again."""
         lines = []
         for trial in trials:
-            o = trial.outcome
-            key = _key(stage, model, o.settings, o.seed)
-            scores = {"val": None, "val_loss": None} if o.failed else {"val": o.val, "val_loss": o.val_loss}
-            counts = {"best_epoch": o.best_epoch, "epochs": o.epochs, "done": o.done}
-            self._known[key] = {**scores, **counts, "test": trial.test}
+            key = _key(stage, model, trial.outcome.settings, trial.outcome.seed)
+            self._known[key] = trial.as_entry()
             if not trial.cut:
                 lines.append(json.dumps({"key": key, **self._known[key]}, allow_nan=False) + "\n")
         if self._path is not None:
@@ -67,21 +59,13 @@ class Journal:
 
     def read(self, stage: str, model: str, runs: Sequence[Run]) -> list[Trial]:
         """The trials of those runs that have a line."""
-        found = []
-        for settings, seed in runs:
-            entry = self._known.get(_key(stage, model, settings, seed))
-            if entry is None:
-                continue
-            val, loss = entry["val"], entry["val_loss"]
-            outcome = Outcome(
-                settings,
-                seed,
-                -math.inf if val is None else val,
-                math.inf if loss is None else loss,
-                **{k: entry[k] for k in ("best_epoch", "epochs", "done")},
-            )
-            found.append(Trial(outcome, entry["test"]))
-        return found
+        entries = [(run, self._known.get(_key(stage, model, *run))) for run in runs]
+        return [Trial.from_entry(run, entry) for run, entry in entries if entry is not None]
+
+    def shelf(self, stage: str, model: str) -> Shelf | None:
+        """Where a stage of a model puts what is stopped on its way; None where nothing is written."""
+        name = f"unfinished-{stage.replace(' ', '-')}-{model}.safetensors"
+        return None if self._path is None else Shelf(self._path.with_name(name))
 
 
 def _key(stage: str, model: str, settings: Settings, seed: int) -> str:

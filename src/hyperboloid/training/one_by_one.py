@@ -1,16 +1,17 @@
-"""Models on their way together, but each by itself: for a CPU whose caches a batch of them would not fit into."""
+"""Models on their way together, but each by itself: where they cannot be one program, or would not fit into caches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from torch import Tensor
 
 from hyperboloid.errors import TrainingError
 
 from .batch import Outcome
-from .checkpoint import copy_state
-from .loop import Training
+from .checkpoint import contents, copy_state, put_back
+from .loop import Training, start_training
 from .settings import Settings
 from .tasks import Part, Task
 
@@ -29,7 +30,7 @@ class OneByOne:
         self.runs = list(runs)
         self._late = late
         self.epoch = 0
-        self._trainings = [Training(model, task, settings, seed) for settings, seed in runs]
+        self._trainings = [start_training(model, task, settings, seed) for settings, seed in runs]
         self._broken: set[Training] = set()
 
     def __len__(self) -> int:
@@ -38,12 +39,20 @@ class OneByOne:
     def step(self) -> None:
         """Train every model that is not done for one epoch; one whose numbers are not finite stays where it is."""
         self.epoch += 1
-        for training in self._trainings:
-            if not training.done and training not in self._broken and not self._late():
+        self.catch_up()
+
+    def catch_up(self) -> None:
+        """Let those models go on that are behind the others, because the epoch was cut short."""
+        for training in self._at_work:
+            if training.epoch < self.epoch and not self._late():
                 try:
                     training.step()
                 except TrainingError:
                     self._broken.add(training)
+
+    @property
+    def _at_work(self) -> list[Training]:
+        return [t for t in self._trainings if not t.done and t not in self._broken]
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -67,6 +76,28 @@ class OneByOne:
         """Go on with some of the models only."""
         self.runs = [self.runs[i] for i in indices]
         self._trainings = [self._trainings[i] for i in indices]
+
+    def contents(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
+        """Everything that the models have come to, as tensors and counters."""
+        tensors: dict[str, Tensor] = {}
+        counters = []
+        for i, training in enumerate(self._trainings):
+            own, counts = contents(training)
+            tensors |= {f"{i}.{name}": tensor for name, tensor in own.items()}
+            counters.append(counts | {"broken": training in self._broken})
+        return tensors, {"epoch": self.epoch, "models": counters}
+
+    def put_back(self, tensors: dict[str, Tensor], counters: dict[str, Any]) -> None:
+        """Put the models back to where :meth:`contents` saw them."""
+        by_model: list[dict[str, Tensor]] = [{} for _ in self._trainings]
+        for key, tensor in tensors.items():
+            place, name = key.split(".", 1)
+            by_model[int(place)][name] = tensor
+        for training, own, counts in zip(self._trainings, by_model, counters["models"], strict=True):
+            put_back(training, own, counts)
+            if counts["broken"]:
+                self._broken.add(training)
+        self.epoch = int(counters["epoch"])
 
 
 def _of_best(training: Training, part: Part) -> float:

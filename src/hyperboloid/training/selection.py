@@ -25,9 +25,10 @@ from .batch import Outcome
 from .grids import Choices, grid
 from .journal import Journal
 from .loop import can_be_batched
-from .many import Trial, Watcher, train_many
+from .many import Watcher, train_many
 from .settings import Settings, default_settings
 from .tasks import Task
+from .trial import Trial
 
 #: Rounds of a selection: of so many settings, the best so far, each is judged by so many initialisations in all.
 Rounds = Sequence[tuple[int, int]]
@@ -203,6 +204,7 @@ def sweep_model(
             check=check,
             watch=None if watch is None else watch(name),
             save=lambda trials: journal.add(name, model, trials),
+            shelf=journal.shelf(name, model),
             **options,
         )
         complete &= len(trained) == len(missing) and not any(t.cut for t in trained)
@@ -236,6 +238,8 @@ def sweep_model(
         raise Diverged(f"The setting chosen for {model} diverged in each of {failed['test']} fresh initialisations.")
     if not tested:
         raise InputError(f"There was no time to test {model}.")
+    # beside initialisations that came to their end, what time has cut is no initialisation's score
+    tested = [t for t in tested if not t.cut] or tested
     everything = [*searched, *judged, *tested]
     return Verdict(
         model,

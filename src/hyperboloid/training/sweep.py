@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hyperboloid.errors import InputError
+from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.store import graph_to_bytes
 from hyperboloid.nn.registry import check_task, get_model
@@ -23,7 +23,7 @@ from .config import Config, read_config, use_device
 from .grids import Choices, read_choices
 from .journal import Journal
 from .loop import start_training
-from .many import Watcher, train_many
+from .many import NoRoom, Watcher, train_many
 from .runner import finish_run
 from .selection import ROUNDS, Diverged, Rounds, Verdict, sweep_model
 from .settings import Settings, check_names, default_settings, taken_settings
@@ -168,7 +168,7 @@ def sweep(
 
     Raises:
         InputError: something given is wrong, or there was no time.
-        Diverged: no model could be trained, and of one that was tried no number stayed finite.
+        TrainingError: no model could be trained, and of one that was tried no number stayed finite, or it had no room.
     """
     began = time.monotonic()
     check_names(settings)
@@ -183,10 +183,10 @@ def sweep(
         raise InputError(f"'{setting}' is in the grid {grid} and was given besides: leave one of them out.")
     graph = load_graph(dataset, data_dir=data_dir, features=features, labels=labels, weight=weight)
     name = str(dataset) if isinstance(dataset, (str, Path)) else graph.name
-    given = {model: _that_fit(settings, model) for model in models}
-    for setting in (*settings, *(choices or {})):
-        if not any(setting in taken_settings(model) for model in models):
-            raise InputError(f"None of the models has a use for the setting '{setting}'.")
+    tried = {name: [value] for name, value in settings.items()} | dict(choices or {})
+    fit = {model: _that_fit(tried, model) for model in models}
+    _check_use(tried, fit)
+    given = {model: {name: own[name][0] for name in settings if name in own} for model, own in fit.items()}
     chosen = {model: default_settings(model, task, graph.name, **given[model]) for model in models}
     configs = {
         model: Config(name, graph.checksum, task, model, chosen[model], [split], list(range(seeds)), dtype, device)
@@ -201,21 +201,22 @@ def sweep(
 
     verdicts: list[Verdict] = []
     skipped: dict[str, str] = {}
-    diverged = False
+    failed = False
     for left, model in zip(range(len(models), 0, -1), models, strict=True):
         share = (began + budget - time.monotonic()) / left
         watchers = None if watch is None else partial(watch, model)
         options: dict[str, Any] = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal}
         options |= {"rounds": rounds, "short": short, **given[model]}
         if choices is not None:
-            options["choices"] = _choices_that_fit(choices, model)
+            options["choices"] = {name: fit[model][name] for name in choices if name in fit[model]}
         try:
             verdicts.append(sweep_model(model, graph, task, task_for, budget=share, watch=watchers, **options))
-        except (InputError, Diverged) as error:  # a model that has no place for this graph, or no time, or no luck
+        # a model that has no place for this graph, no time, no room, or no luck
+        except (InputError, NoRoom, Diverged) as error:
             skipped[model] = str(error)
-            diverged |= isinstance(error, Diverged)
+            failed |= isinstance(error, TrainingError)
     if not verdicts:
-        kind = Diverged if diverged else InputError
+        kind = TrainingError if failed else InputError
         raise kind("None of the models could be trained: " + " ".join(skipped.values()))
     verdicts.sort(key=lambda v: v.val, reverse=True)
     judge, seconds = task_for(verdicts[0].settings), time.monotonic() - began
@@ -242,21 +243,21 @@ def _check_request(models: Sequence[str], task: str, seeds: int, tries: int | No
         check_task(model, task)
 
 
-def _that_fit(settings: dict[str, Any], model: str) -> dict[str, Any]:
-    """Those settings that a model has a use for."""
-    distances = get_model(model).load().distances
-    fit = {name: value for name, value in settings.items() if name in taken_settings(model)}
-    if fit.get("distance", distances[0]) not in distances:
-        del fit["distance"]
-    return fit
-
-
-def _choices_that_fit(choices: Choices, model: str) -> dict[str, list[Any]]:
+def _that_fit(choices: Choices, model: str) -> dict[str, list[Any]]:
     """Those values that a model has a use for."""
     distances = get_model(model).load().distances
     fit = {name: list(values) for name, values in choices.items() if name in taken_settings(model)}
     fit["distance"] = [value for value in fit.get("distance", ()) if value in distances]
     return {name: values for name, values in fit.items() if values}
+
+
+def _check_use(tried: Choices, fit: dict[str, dict[str, list[Any]]]) -> None:
+    """Refuse a setting, or a value of it, that no model has a use for."""
+    for setting, values in tried.items():
+        if not any(setting in own for own in fit.values()):
+            known = any(setting in taken_settings(model) for model in fit)
+            which = f"{setting}={values[0]}" if known else setting
+            raise InputError(f"None of the models has a use for the setting '{which}'.")
 
 
 def task_factory(graph: Graph, task: str, split: int, dtype: Any, device: str) -> Callable[[Settings], Task]:
@@ -282,11 +283,7 @@ def _open_folder(folder: Path, resume: bool, what: dict[str, Any]) -> Path:
             there = dict(json.loads(path.read_text(encoding="utf-8")))
         except (ValueError, TypeError) as error:
             raise InputError(f"{path} is damaged: choose another --out.") from error
-        for key, value in what.items():
-            if there.get(key) != value:
-                raise InputError(
-                    f"{folder} holds another sweep: its {key} is {there.get(key)}, not {value}; choose another --out."
-                )
+        _check_same(folder, there, what)
         return folder
     # of a sweep that was killed at once there is an empty folder, or half a file
     if folder.exists() and not (folder.is_dir() and {p.name for p in folder.iterdir()} <= {f"{path.name}.partial"}):
@@ -297,6 +294,18 @@ def _open_folder(folder: Path, resume: bool, what: dict[str, Any]) -> Path:
         raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
     write_json(path, what)
     return folder
+
+
+def _check_same(folder: Path, there: dict[str, Any], what: dict[str, Any]) -> None:
+    """Refuse to go on with another sweep; a graph may have been given by another name, or path, before."""
+    for key, value in what.items():
+        if key == "dataset" or there.get(key) == value:
+            continue
+        told = f"its {key} is {there.get(key)}, not {value}"
+        if key == "checksum":
+            changed = there.get("dataset") == what["dataset"]
+            told = "its graph has changed" if changed else f"its graph is {there.get('dataset')}, not {what['dataset']}"
+        raise InputError(f"{folder} holds another sweep: {told}; choose another --out.")
 
 
 def _keep_best(found: Sweep, config: Config, graph: Graph, task_for: Callable[[Settings], Task]) -> None:
