@@ -19,10 +19,11 @@ from hyperboloid.paper.board import (
 from hyperboloid.paper.cells import DATASETS, DIMS, MODELS, all_cells, cells
 from hyperboloid.paper.claims import CLAIMS, FAILS, HOLDS, PARTLY, UNKNOWN, low_dimension, verdict
 from hyperboloid.paper.markdown import mark
-from hyperboloid.paper.protocol import IN_ROUNDS, RunProtocol
+from hyperboloid.paper.protocol import RunProtocol
 from hyperboloid.paper.report import write_report
 from hyperboloid.paper.results import append_line
 from hyperboloid.paper.table import PaperTable
+from hyperboloid.paper.zinc import ZincProtocol
 from hyperboloid.training.grids import grid
 from hyperboloid.training.loop import is_shallow
 
@@ -175,7 +176,7 @@ def test_the_page(written):
     for cell in all_cells():
         assert f"({100 * cell.paper_mean:.1f} ± {100 * cell.paper_std:.1f})" in page
     assert page.count("a\\|b") == 2  # Tables 1 and 2
-    assert "| lgcn | 24 | 256 | 24.0 | H200 | abc |" in page
+    assert "| lgcn | 24 | 256 | – | – | 24.0 (24) | – | H200 | abc |" in page
     for picture in found.pictures:
         assert picture.stat().st_size > 10_000
         assert picture.suffix == ".svg" or f"({picture.parent.name}/{picture.name})" in page
@@ -203,12 +204,58 @@ def test_nothing_measured_is_said(written):
     assert "LGCN has not been measured by today's protocol." in page
 
 
-def test_models_whose_cells_are_of_an_earlier_search_are_listed(written):
-    """They count, but a claim that compares them with others does not compare like with like."""
-    ours, theirs = (cells("node", datasets=["cora"], dims=[8], models=[name])[0] for name in ("lgcn", "gcn"))
-    _, page = written([line(ours, 0.8), line(theirs, 0.8, protocol=protocol(theirs, search=IN_ROUNDS))])
-    assert "0 of them, marked †, were made by a protocol so different that they count nowhere below; 1 others" in page
-    assert "| lgcn | 0 of 0 | 0 of 1 |\n| gcn | 0 of 0 | 1 of 1 |" in page
+def test_by_which_rules_the_cells_of_each_model_were_measured_is_told(written):
+    """They all count, but a claim that compares cells of different rules does not compare like with like."""
+    searches = {("lgcn", 8): 8, ("gcn", 8): 7, ("gat", 8): 6, ("lgcn", 16): 7, ("gcn", 16): 7, ("gat", 16): 3}
+    asked = {(cell.model, cell.dim): cell for cell in cells("node", datasets=["cora"])}
+    lines = [line(asked[which], 0.8, protocol=protocol(asked[which], search=n)) for which, n in searches.items()]
+    replaced = line(asked["lgcn", 8], 0.7, protocol=protocol(asked["lgcn", 8], search=3))
+    _, page = written([replaced, *lines, line(asked["deepwalk", 8], 0.7)])
+    assert "0 of them, marked †, " in page
+    assert "6 are of GCNs: 1 by today's rules of stopping and selection, 3 by those before and 2 by earlier" in page
+    rows = ["lgcn | 0 · 0 · 0 | 1 · 1 · 0", "gcn | 0 · 0 · 0 | 0 · 2 · 0", "gat | 0 · 0 · 0 | 0 · 0 · 2"]
+    assert "".join(f"| {row} |\n" for row in [*rows, "deepwalk | 0 · 0 · 0 | 1 · 0 · 0"]) in page
+    # LGCN's rules are later than those of both rivals at d = 8, and than GAT's at d = 16
+    assert "| cora, node classification | 1 · 1 · 0 | 0 · 2 · 2 | 4 | 1 | 3 | 0 |" in page
+    assert "cora, link prediction" not in page
+
+
+def test_minutes_on_gpus_shared_or_not_and_on_cpus_are_told_apart(written):
+    asked = cells("link", datasets=["cora"], models=["lgcn"]) + cells("node", datasets=["cora"], models=["lgcn"])[:1]
+    where = [("H200", 1, 60), ("H200", 3, 120), ("H200", None, 240), ("2 CPU cores", 1, 480), ("1 CPU core", None, 960)]
+    lines = []
+    for cell, (device, workers, seconds) in zip(asked, where, strict=True):
+        told = {} if workers is None else {"workers": workers}
+        lines.append(line(cell, 0.9, device=device, seconds=seconds, **told))
+    _, page = written(lines)
+    row = "| lgcn | 5 | 256 | 1.0 (1) | 2.0 (1) | 4.0 (1) | 24.0 (2) | 1 CPU core, 2 CPU cores, H200 | abc |"
+    assert row in page.partition("GPU, not told how many | minutes: CPU |")[2]
+
+
+def test_that_the_graph_of_disease_s_links_is_an_assumption_is_said(written):
+    of_disease, usa = (cells("link", datasets=[name], dims=[8], models=["lgcn", "gcn"]) for name in ("disease", "usa"))
+    nodes = cells("node", datasets=["disease"], dims=[8], models=["lgcn"])  # of another graph, which is not compared
+    _, page = written([line(cell, 0.9) for cell in [*of_disease, *usa, *nodes]])
+    assert "of 4 measured cells that can be compared" in page
+    assert "2 of these cells, 1 of them LGCN's, are links of Disease, which are taken to be those of `dis" in page
+    assert "**disease** (δ = 0.00; measured on `disease_lp`, which is an assumption)" in page
+
+
+def test_how_far_models_of_zinc_were_trained_is_said_at_once(written):
+    what = {"experiment": "zinc", "dataset": "zinc", "task": "graph", "dim": 256, "split": "hgnn", "runs": 1}
+    made = {"protocol": ZincProtocol(epochs=9).as_json(), "settings": {"batch_size": 128}, "device": "x", "commit": "y"}
+    errors = {"hgnn_l": 0.05, "hgnn_h": 0.04, "hgnn_p": 0.04, "ggnn": 0.04, "mpnn": 0.04}
+    found, page = written(
+        [
+            what | made | {"model": model, "property": name, "test_mean": error, "test_std": 0.0}
+            for model, error in errors.items()
+            for name in ("logp", "qed")
+        ]
+    )
+    assert "- ZINC: 10 of 18 cells of Table 7 have a number, after 9 of the 300 epochs that the protocol has" in page
+    # behind in 8 of 12 comparisons, but of models that are not trained
+    assert found.verdicts["HGNN_L is best on ZINC"] == "too early to say"
+    assert "| HGNN_L is best on ZINC | **too early to say** | 8 of 12 |" in page
 
 
 def test_a_cell_of_which_runs_diverged_says_so(written):
@@ -240,7 +287,8 @@ def test_other_graphs_splits_and_protocols_are_marked(written):
     assert "| lgcn | **83.0 ± 1.0** (82.9 ± 1.2) | –" in page  # no difference, no mark
     assert "| lgcn | **52.0 ± 1.0**† (51.6 ± 1.1) +0.4 ≈ | **50.0" in page
     assert "1 of the 3 measured cells were made by another protocol" in page
-    assert "1 of them, marked †, were made by a protocol so different that they count nowhere below; 0 others" in page
+    assert "1 of them, marked †, were made by a protocol so different that they count nowhere below. " in page
+    assert "Of the others 2 are of GCNs: 2 by today's rules of stopping and selection, 0 by those before and 0 " in page
     assert "of 1 measured cells that can be compared, 1 agree" in page
     assert "| node usa d=8 lgcn | splits 0-9 | 55.0 ± 1.0 | 51.0 to 59.0 | 100 | 52.0 ± 1.0 | 51.6 ± 1.1 |" in page
     assert "LGCN over splits 0-9: within one printed standard deviation of the paper or better in 2 of 2" in page
@@ -351,6 +399,60 @@ def test_validation_decides_between_numbers_of_layers(written):
     assert "| link citeseer d=16 lgcn | 92.0 ± 1.0 | 95.4 ± 0.5 | 2.9 | – | 256 settings | 2 | 93.0 |" in short
 
 
+def test_numbers_side_by_side_that_were_not_measured_alike_are_named(written):
+    """With one layer and two, with either mean, beside LGCN, and on other splits."""
+    later, earlier = "the later ones are those of", "Not measured alike"
+    cora = cells("link", datasets=["cora"], dims=[8, 16, 32], models=["lgcn"])
+    two = [line(cell, 0.9, protocol=protocol(cell, search=n)) for cell, n in zip(cora, (5, 3, 3), strict=True)]
+    one = [
+        line(cell, 0.9, protocol=protocol(cell, search=n, layers=1)) for cell, n in zip(cora, (3, 5, 3), strict=True)
+    ]
+    lgcn, hgcn = cells("node", datasets=["usa"], dims=[16], models=["lgcn", "hgcn"])
+    means = [line(lgcn, 0.5, protocol=protocol(lgcn, search=7)), line(hgcn, 0.5, protocol=protocol(hgcn, search=6))]
+    means.append(line(hgcn, 0.5, protocol=protocol(hgcn, search=7, mean="origin")))
+    ten = {"split": "0-9", "runs": 20, "test_by_split": {"0": [0.9, 0.9], "1": [0.8, 0.8]}}
+    splits = [line(cora[0], 0.85, protocol=protocol(cora[0], search=3), **ten), line(cora[1], 0.85, **ten)]
+    splits[1]["protocol"] = protocol(cora[1], search=3)
+    _, text = written([*two, *one, *means, *splits])
+
+    def sentences(heading):
+        return [part for part in text.partition(heading)[2].partition("\n## ")[0].split(". ") if earlier in part]
+
+    (depth,) = sentences("## One layer or two")
+    assert f"{later} 2 layers for link cora d=8 lgcn; those of the other number for link cora d=16 lgcn.\n" in depth
+    (of_means,) = sentences("## HGCN's mean")
+    assert f"{later} the origin for node usa d=16 hgcn.\n" in of_means
+    assert f"{later} LGCN for node usa d=16 hgcn.\n" in of_means
+    (of_splits,) = sentences("## Where the split decides")
+    assert f"{later} split 0 for link cora d=8 lgcn.\n" in of_splits
+    # the same lines by one version: nothing is said
+    _, text = written([one | {"protocol": one["protocol"] | {"search": 8}} for one in (*two, *one, *means, *splits)])
+    assert "One layer or two" in text
+    assert earlier not in text
+
+
+def test_variants_that_were_measured_by_other_rules_than_their_model_are_named(written):
+    asked = cells("ablation", datasets=["disease"], models=["lgcn", "lgcn_no_att", "hgcn", "hgcn_c"])
+    searches = {"lgcn": 7, "lgcn_no_att": 3, "hgcn": 6, "hgcn_c": 6}
+    _, text = written([
+        line(cell, 0.8, protocol=protocol(cell, search=searches[cell.model])) for cell in asked if cell.task == "node"
+    ])  # fmt: skip
+    section = text.partition("## Table 6")[2].partition("\n## ")[0]
+    assert "the later ones are those of LGCN or HGCN itself for node disease d=64 lgcn_no_att.\n" in section
+
+
+def test_what_splits_make_and_what_they_do_not_is_told(written):
+    """The means of the first cell's splits are 10 points apart, its runs 2; those of the second 1 and 4."""
+    asked = cells("link", datasets=["cora"], dims=[8, 16], models=["lgcn"])
+    apart, alike = {"0": [0.89, 0.91], "1": [0.79, 0.81]}, {"0": [0.88, 0.92], "1": [0.87, 0.91]}
+    ten = {"split": "0-9", "runs": 4}
+    lines = [line(asked[0], 0.85, test_by_split=apart, **ten), line(asked[1], 0.895, test_by_split=alike, **ten)]
+    # split 0 came out at 0.87 ± 0.01 the first time: 3 points less than 0.9 ± 0.014, noise 2·√(0.01²/10 + 0.014²/2)
+    _, text = written([line(asked[0], 0.87), line(asked[1], 0.9), *lines])
+    assert "have a larger standard deviation than the runs on one split in 1 of 2 cells." in text
+    assert "differ by more than the noise, in points: link cora d=8 lgcn (+3.0); there the code or" in text
+
+
 def test_gains_by_layers_keep_tasks_apart(written):
     link, node = (cells(task, datasets=["cora"], dims=[16], models=["lgcn"])[0] for task in ("link", "node"))
     one = [line(link, 0.95, protocol=protocol(link, layers=1)), line(node, 0.7, protocol=protocol(node, layers=1))]
@@ -365,12 +467,12 @@ def test_lines_that_gave_up_early_count_and_are_told_of(written):
     early = line(asked[0], 0.9, protocol=protocol(asked[0], search=3))
     found, text = written([early, line(asked[1], 0.9)])
     assert found.measured == 2
-    assert "1 of the 2 lines that this page rests on" in text
+    assert "1 of the 2 lines of cells that this page rests on" in text
     assert "0 of them, marked †" in text
     later = line(asked[0], 0.8)
     _, text = written([later, early])
     assert "**80.0 ± 1.0**" in text  # the one whose models were waited for, whichever stands below
-    assert "0 of the 2 lines that this page rests on" in text  # the early ones are of no account any more
+    assert "0 of the 2 lines of cells that this page rests on" in text  # the early ones are of no account any more
 
 
 def test_lines_of_earlier_searches_for_usa_and_for_nodes_are_told_of(written):
@@ -380,7 +482,7 @@ def test_lines_of_earlier_searches_for_usa_and_for_nodes_are_told_of(written):
     found, text = written([*earlier, line(usa, 0.5, protocol=protocol(usa, search=3))])
     assert found.measured == 3
     assert "1 of them, marked †" in text  # without dropout on one-hot features
-    assert "1 of the 2 lines that this page rests on" in text
+    assert "1 of the 2 lines of cells that this page rests on" in text
     assert "1 of the lines are of the links of USA" in text
     assert "1 are of nodes, with settings that were selected as those for links are" in text
 
@@ -400,6 +502,12 @@ def test_models_are_compared_at_the_depth_that_each_prefers(written):
     assert f"cora, link prediction, 1 layer, mean over d = 16: {gains}" in section
     assert "(link prediction): LGCN is best in 0 of 1 pairs of a graph and a dimension" in section
     assert "It is not ahead on cora d=16 (-4.0, graphsage)." in section
+    before = [
+        x | {"protocol": x["protocol"] | {"search": 5}} if (x["model"], x["dim"]) == ("graphsage", 16) else x
+        for x in one
+    ]
+    _, text = written(before)
+    assert "the later ones are those of LGCN for link cora d=16 graphsage.\n" in text  # of which one layer is preferred
 
 
 def test_hgcn_with_the_mean_of_its_published_code_stands_beside(written):

@@ -10,7 +10,7 @@ from hyperboloid.scores import percent
 from hyperboloid.training.settings import Settings
 
 from .cells import Cell, all_cells
-from .protocol import RunProtocol, rested_on_luck, searched_less
+from .protocol import RunProtocol, behind
 from .results import Key, Line, cell_key, key_of, same_settings
 
 #: How often the paper has run each of its cells.
@@ -122,7 +122,7 @@ def lines_beside(lines: Iterable[Line], split: int | str) -> dict[Key, list[Line
 
 
 def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
-    """One line for each cell on a split: of today's protocol, else of the widest search and most runs; the latest.
+    """One line for each cell on a split: by the latest rules, else of the widest search and most runs; the last such.
 
     All have the usual number of layers, and average neighbours as their models do.
     """
@@ -138,7 +138,7 @@ def chosen_lines(lines: Iterable[Line], split: int | str) -> list[Line]:
 def _weight(line: Line) -> tuple[Any, ...]:
     made = line["protocol"]
     if RunProtocol().made(line):
-        return True, not searched_less(line), not rested_on_luck(line)
+        return True, -behind(line)
     return False, line["grid"], made.get("search", 1), made.get("epochs", 0), line["runs"]
 
 

@@ -31,7 +31,8 @@ class Finding:
     """What scores say about a claim.
 
     Attributes:
-        verdict: one of :data:`HOLDS`, :data:`PARTLY`, :data:`FAILS`; it counts if enough comparisons are there.
+        verdict: :data:`HOLDS`, :data:`PARTLY`, :data:`FAILS`, or in a word why none of them can be told; it counts if
+            enough comparisons are there.
         compared: comparisons that it rests on.
         of: how many the whole table allows.
         text: sentences with the numbers.

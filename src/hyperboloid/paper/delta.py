@@ -71,7 +71,8 @@ class Delta(FigureExperiment):
         "How the δ⁺ of quadruples of nodes are distributed, 0 for a tree. Of each graph the largest component is "
         "measured. δ_avg comes from random quadruples, with a 95 % confidence interval; δ_worst from an exact search "
         "over far-apart pairs. Disease is `disease_nc`, the tree whose nodes the paper classifies. The paper does not "
-        "print δ_worst. For Citeseer a second implementation gives 0.54 too; how the paper came to 0.46 is unknown."
+        "print δ_worst. For Citeseer a second implementation agrees with this one; how the paper came to its number is "
+        "unknown."
     )
     options = frozenset({"datasets", "seed", "data_dir"})
     key = ("dataset",)

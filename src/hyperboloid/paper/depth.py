@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from hyperboloid.scores import percent
 from hyperboloid.training.settings import Settings
 
+from .alike import RIVALS, measured_apart
 from .board import layers_of, mean_of, measured_board, texts_of
 from .cells import ALL_MODELS, all_cells
 from .claims import SHALLOW, TASKS, best_model, points
 from .markdown import table
-from .results import Key, Line, cell_key, key_of
+from .results import Key, Line, cell_key, key_of, lgcn_key
 
 
 def other_depths(beside: Mapping[Key, Sequence[Line]]) -> dict[Key, list[Line]]:
@@ -40,21 +41,23 @@ def depth_section(lines: Sequence[Line], others: dict[Key, list[Line]]) -> str:
     """
     usual = {key_of(line): line for line in lines}
     preferred = {key_of(line): line for line in preferred_lines(lines, others)}
-    rows = []
-    for cell in all_cells():
-        key = cell_key(cell)
-        if key in usual:
-            rows += [
-                [
-                    f"{cell}",
-                    *(text for line in (usual[key], other) for text in _scores(line)),
-                    f"{layers_of(preferred[key])}",
-                    percent(cell.paper_mean, cell.paper_std),
-                ]
-                for other in others.get(key, [])
-            ]
-    if not rows:
+    both = [
+        (cell, usual[cell_key(cell)], other)
+        for cell in all_cells()
+        if cell_key(cell) in usual
+        for other in others.get(cell_key(cell), [])
+    ]
+    if not both:
         return ""
+    rows = [
+        [
+            f"{cell}",
+            *(text for line in pair for text in _scores(line)),
+            f"{layers_of(preferred[cell_key(cell)])}",
+            percent(cell.paper_mean, cell.paper_std),
+        ]
+        for cell, *pair in both
+    ]
     text = (
         "The paper does not say how many layers its models have; the published code has two, and so have all tables "
         "and claims above, so that models are compared at the same depth. `hyperboloid paper run link --layers 1` has "
@@ -62,8 +65,9 @@ def depth_section(lines: Sequence[Line], others: dict[Key, list[Line]]) -> str:
         "Models that are not listed have not been measured with one layer yet."
     )
     header = ["cell", "2 layers: validation", "test", "other: layers", "validation", "test", "preferred", "printed"]
-    parts = ["## One layer or two", text, _gains(usual, others), *_best_of_all(lines, others), table(header, rows)]
-    return "\n\n".join(parts)
+    apart = measured_apart(both, "2 layers", "the other number")
+    parts = ["## One layer or two", text, _gains(usual, others), apart, *_best_of_all(lines, others)]
+    return "\n\n".join([*filter(None, parts), table(header, rows)])
 
 
 def _gains(usual: dict[Key, Line], others: dict[Key, list[Line]]) -> str:
@@ -89,13 +93,20 @@ def _gains(usual: dict[Key, Line], others: dict[Key, list[Line]]) -> str:
 def _best_of_all(lines: Sequence[Line], others: dict[Key, list[Line]]) -> list[str]:
     """LGCN against the best rival, each with the number of layers that it prefers, where every GCN has both."""
     both = [line for line in preferred_lines(lines, others) if key_of(line) in others or line["model"] in SHALLOW]
+    by_key = {key_of(line): line for line in both}
+    pairs = [
+        (cell, by_key[lgcn_key(cell)], by_key[cell_key(cell)])
+        for cell in all_cells()
+        if cell.model in RIVALS and {lgcn_key(cell), cell_key(cell)} <= by_key.keys()
+    ]
     found = {task: best_model(task, True, measured_board(both)) for task in TASKS}
-    return [
+    told = [
         f"With as many layers as each model prefers, where every GCN was measured with both ({TASKS[task]}): "
         f"{finding.text}"
         for task, finding in found.items()
         if finding.compared
     ]
+    return [*told, measured_apart(pairs, "LGCN", "the rival")] if told else []
 
 
 def _scores(line: Line) -> list[str]:

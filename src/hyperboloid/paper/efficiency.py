@@ -55,7 +55,8 @@ def frechet_is_a_little_better(lines: Sequence[Line]) -> Finding:
     def judge(models: dict[str, Any]) -> tuple[str, str]:
         a, b = (Score(m["test_mean"], m["test_std"], len(m["tests"])) for m in (models["lgcn_f"], models["lgcn"]))
         noise = noise_between(a, b)
-        text = f"LGCN_F {a}, LGCN {b}: {100 * (a.mean - b.mean):+.2f} points, noise {100 * noise:.2f}."
+        which = "more than" if abs(a.mean - b.mean) > noise else "within"
+        text = f"LGCN_F {a}, LGCN {b}: {100 * (a.mean - b.mean):+.2f} points, {which} the noise of {100 * noise:.2f}."
         return (HOLDS if a.mean > b.mean else FAILS), text
 
     return _on_every_device(judge, lines)

@@ -90,4 +90,5 @@ def _remark(cell: Cell) -> str:
     """Which graph stands for the paper's."""
     if cell.graph == cell.dataset and cell.comparable:
         return ""
-    return f"; measured on `{cell.graph}`" + ("" if cell.comparable else ", which is generated: not comparable")
+    what = "an assumption" if cell.comparable else "generated: not comparable"
+    return f"; measured on `{cell.graph}`, which is {what}"

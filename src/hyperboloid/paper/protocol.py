@@ -46,52 +46,69 @@ def rounds_of(model: str, task: str) -> Rounds:
     return ROUNDS["link" if is_shallow(model) else task]
 
 
+def search_of(line: Mapping[str, Any]) -> int:
+    """The version that a line was measured by; the shallow models' search and stopping have always been the same."""
+    version: int = SEARCH if is_shallow(line["model"]) else line["protocol"].get("search", 1)
+    return version
+
+
+def steps_of(line: Mapping[str, Any]) -> tuple[int, ...]:
+    """Versions since which lines of its kind are measured otherwise, from the first whose lines still count to today's.
+
+    Lines of before the first are too different: they had half as many finalists, or Kipf's normalisation, or for nodes
+    without features, where it matters most, no dropout of them.
+    """
+    if is_shallow(line["model"]):
+        return (SEARCH,)
+    one_hot = line["dataset"] in ONE_HOT
+    if line["task"] == "node":
+        return (IN_ROUNDS, NODES_WAITED, SEARCH) if one_hot else (SIXTEEN, IN_ROUNDS, NODES_WAITED, SEARCH)
+    first = AVERAGED if "normalization" in get_model(line["model"]).load().takes() else SIXTEEN
+    return (first, WAITED, IN_ROUNDS, SEARCH) if one_hot else (first, WAITED, SEARCH)
+
+
+def behind(line: Mapping[str, Any]) -> int:
+    """How many of its steps have come since a line was measured: 0 for today's rules.
+
+    Two lines of one graph and task were measured alike if they are as far behind.
+    """
+    return sum(step > search_of(line) for step in steps_of(line))
+
+
 def counts_still(line: Mapping[str, Any]) -> bool:
     """Whether a line is of an earlier search that counts until it is measured again; the report tells how many are."""
-    return searched_less(line) or rested_on_luck(line)
-
-
-def searched_less(line: Mapping[str, Any]) -> bool:
-    """Whether its search was such that any model may have come out worse for it."""
-    return gave_up_early(line) or kept_one_hot(line)
+    return 0 < behind(line) < len(steps_of(line))
 
 
 def rested_on_luck(line: Mapping[str, Any]) -> bool:
-    """Whether a best score from before a line's models had begun to learn could start their patience.
+    """Whether only the last step is missing: a best score from before models had begun to learn could start patience.
 
     A run that has found a better one within that patience has ended as it would today.
     """
-    if is_shallow(line["model"]):
-        return False
-    waited = IN_ROUNDS if line["dataset"] in ONE_HOT else WAITED
-    return bool(line["protocol"].get("search") == (NODES_WAITED if line["task"] == "node" else waited))
+    return behind(line) == 1
+
+
+def searched_less(line: Mapping[str, Any]) -> bool:
+    """Whether more is missing: its search was such that any model may have come out worse for it."""
+    return behind(line) > 1
 
 
 def gave_up_early(line: Mapping[str, Any]) -> bool:
     """Whether patience with a line's models could end before they had begun to learn.
 
-    That makes a difference to few runs, most of which a search stops anyway. For the nodes of graphs without features
-    dropout makes such a difference that lines of before it do not count.
+    That makes a difference to few runs, most of which a search stops anyway.
     """
-    if is_shallow(line["model"]):
-        return False
-    search = line["protocol"].get("search")
-    if line["task"] == "node":
-        return search == IN_ROUNDS or (search == SIXTEEN and line["dataset"] not in ONE_HOT)
-    averages = "normalization" in get_model(line["model"]).load().takes()
-    return bool(search == (AVERAGED if averages else SIXTEEN))
+    return search_of(line) < (NODES_WAITED if line["task"] == "node" else WAITED)
 
 
 def kept_one_hot(line: Mapping[str, Any]) -> bool:
     """Whether dropout of features left those of a line's graph for links as they were, for they are one-hot."""
-    if line["task"] != "link" or line["dataset"] not in ONE_HOT or is_shallow(line["model"]):
-        return False
-    return gave_up_early(line) or line["protocol"].get("search") == WAITED
+    return line["task"] == "link" and line["dataset"] in ONE_HOT and search_of(line) < IN_ROUNDS
 
 
 def judged_by_three(line: Mapping[str, Any]) -> bool:
     """Whether a line's settings for nodes were selected from 16 by three initialisations each."""
-    return line["task"] == "node" and line["protocol"].get("search") == SIXTEEN and gave_up_early(line)
+    return line["task"] == "node" and search_of(line) < IN_ROUNDS
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from hyperboloid.scores import percent
 from hyperboloid.training.settings import Settings
 
+from .alike import measured_apart
 from .board import layers_of, mean_of, texts_of
 from .cells import DATASETS, Cell, all_cells
 from .claims import TASKS, points
 from .markdown import MISSING, table
-from .results import Key, Line, cell_key, key_of
+from .results import Key, Line, cell_key, key_of, lgcn_key
 
 MODEL, MEAN = "hgcn", "origin"
 
@@ -34,6 +35,12 @@ def published_mean_section(lines: Sequence[Line], beside: Mapping[Key, Sequence[
     both = [cell for cell in all_cells() if cell_key(cell) in own.keys() & at_origin.keys()]
     if not both:
         return ""
+    of_either = [(cell, own[cell_key(cell)], at_origin[cell_key(cell)]) for cell in both]
+    of_lgcn = [(cell, own[cell_key(cell)], own[lgcn_key(cell)]) for cell in both if lgcn_key(cell) in own]
+    apart = [
+        measured_apart(of_either, "HGCN's own tangent spaces", "the origin"),
+        measured_apart(of_lgcn, "HGCN in its own tangent spaces", "LGCN"),
+    ]
     text = (
         "HGCN's paper, and this one after it, average neighbours in the tangent space of each node, and so do the "
         "tables and claims above. HGCN's published code averages in the tangent space of the origin, which is what "
@@ -43,11 +50,12 @@ def published_mean_section(lines: Sequence[Line], beside: Mapping[Key, Sequence[
     header = ["cell", "own tangent space: validation", "test", "origin: validation", "test", "lgcn: test", "printed"]
     rows = []
     for cell in both:
-        key, rival = cell_key(cell), own.get(_of_lgcn(cell))
+        key, rival = cell_key(cell), own.get(lgcn_key(cell))
         scores = [*texts_of(own[key]), *texts_of(at_origin[key]), MISSING if rival is None else texts_of(rival)[1]]
         rows.append([f"{cell}", *scores, percent(cell.paper_mean, cell.paper_std)])
     findings = [_finding(task, both, own, at_origin) for task in TASKS]
-    return "\n\n".join(["## HGCN's mean", text, " ".join(filter(None, findings)), table(header, rows)])
+    parts = ["## HGCN's mean", text, " ".join(filter(None, findings)), *filter(None, apart), table(header, rows)]
+    return "\n\n".join(parts)
 
 
 def _finding(task: str, both: Sequence[Cell], own: Mapping[Key, Line], at_origin: Mapping[Key, Line]) -> str:
@@ -58,7 +66,7 @@ def _finding(task: str, both: Sequence[Cell], own: Mapping[Key, Line], at_origin
     gains: dict[str, list[float]] = {}
     ahead = still = compared = preferred = 0
     for cell in asked:
-        before, after, lgcn = own[cell_key(cell)], at_origin[cell_key(cell)], own.get(_of_lgcn(cell))
+        before, after, lgcn = own[cell_key(cell)], at_origin[cell_key(cell)], own.get(lgcn_key(cell))
         gains.setdefault(cell.dataset, []).append(100 * (after["test_mean"] - before["test_mean"]))
         prefers = after["val_mean"] > before["val_mean"]
         preferred += prefers
@@ -72,7 +80,3 @@ def _finding(task: str, both: Sequence[Cell], own: Mapping[Key, Line], at_origin
         f"validation prefers it in {preferred} of {len(asked)} cells. LGCN's mean is ahead of HGCN's in {ahead} of "
         f"{compared} of them, and in {still} where HGCN has the mean that validation prefers."
     )
-
-
-def _of_lgcn(cell: Cell) -> Key:
-    return cell.dataset, cell.task, "lgcn", cell.dim

@@ -42,6 +42,11 @@ def cell_key(cell: Cell) -> Key:
     return cell.dataset, cell.task, cell.model, cell.dim
 
 
+def lgcn_key(cell: Cell) -> Key:
+    """The same of LGCN's cell on its graph and in its dimension."""
+    return cell.dataset, cell.task, "lgcn", cell.dim
+
+
 def same_settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     """Whether the settings of two lines agree; those that a version did not have yet had their defaults."""
     return asdict(Settings()) | dict(a) == asdict(Settings()) | dict(b)
