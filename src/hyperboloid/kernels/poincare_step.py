@@ -117,9 +117,11 @@ def _add_edges(
             distance[k] = root * math.log(1 + 2 * (x + half_sinh))
             inverse[k] = (-0.5 if close else 0.5) / half_sinh if half_sinh > TINY else 0.0
             nearest = min(nearest, distance[k])
-        total = 0.0
         for k in range(pairs):
             share[k] = math.exp(nearest - distance[k])
+        # a loop of its own: the order of a sum in a loop that writes would depend on where in memory the arrays lie
+        total = 0.0
+        for k in range(pairs):
             total += share[k]
         loss += distance[0] - nearest + math.log(total)
 
