@@ -63,6 +63,7 @@ def test_a_grid_of_the_user_s_own(cli, tmp_path):
         ('{"activation": ["loud"]}', "activation must"),
         ('{"lr": [0.1], "dim": [4], "lr": [0.2]}', "has 'lr' 2 times"),
         ('{"lr": [0.1]\n"dim": [4]}', "is not JSON: see its line 2."),
+        (f'{{"lr": [{"1" * 5000}]}}', "is not JSON that can be read"),
         ('{"masks": [3]}', "masks must be a name, not 3"),
         ('{"walks": [5]}', "None of the models has a use for the setting 'walks'"),
     ],

@@ -90,18 +90,18 @@ def test_a_setting_goes_to_the_models_that_have_a_use_for_it(tmp_path):
 
 @pytest.mark.parametrize("in_grid", [False, True])
 def test_a_value_that_no_model_has_a_use_for_is_refused(tmp_path, in_grid):
-    (tmp_path / "grid.json").write_text('{"distance": ["lorentz"]}')
+    (tmp_path / "grid.json").write_text('{"distance": ["intrinsic", "lorentz"]}')
     given = {"grid": tmp_path / "grid.json"} if in_grid else {"distance": "lorentz"}
     with pytest.raises(InputError, match="None of the models has a use for the setting 'distance=lorentz'"):
         sweep("karate", models=["gcn", "hgcn"], seeds=1, out=tmp_path / "s", **given, **QUICK)
 
 
 def test_a_model_without_room_is_left_out_and_the_others_are_not(tmp_path):
-    found = sweep("karate", models=["lgcn", "gcn"], seeds=1, att_dim=10**13, out=tmp_path / "s", **QUICK)
+    found = sweep("karate", models=["lgcn", "gcn"], seeds=1, att_dim=10**15, out=tmp_path / "s", **QUICK)
     assert [v.model for v in found.verdicts] == ["gcn"]
     assert found.skipped == {"lgcn": "There is no room for even one model: use a smaller --dim."}
     with pytest.raises(TrainingError, match="None of the models could be trained: There is no room"):
-        sweep("karate", models=["lgcn"], seeds=1, att_dim=10**13, out=tmp_path / "t", **QUICK)
+        sweep("karate", models=["lgcn"], seeds=1, att_dim=10**15, out=tmp_path / "t", **QUICK)
 
 
 def test_a_model_that_only_fails_is_left_out(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,23 +16,32 @@ from hyperboloid.errors import InputError, TrainingError
 if TYPE_CHECKING:
     from .loop import Training
 
+#: What reading a file and putting back its content raises where the file is damaged, or of something else.
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RuntimeError)
 #: What a training run counts.
 COUNTERS = ("epoch", "best_epoch", "learning_since", "best", "seconds")
 
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a reader, or a crash, sees the old content or the new, never a part."""
-    partial = path.with_name(path.name + ".partial")
+    partial = partial_of(path)
     try:
         with open(partial, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
-    except OSError as error:
+    except BaseException as error:  # Ctrl-C too
         with contextlib.suppress(OSError):
             partial.unlink()
-        raise TrainingError(f"Could not write {path}: {error.strerror}.") from error
+        if isinstance(error, OSError):
+            raise TrainingError(f"Could not write {path}: {error.strerror}.") from error
+        raise
+
+
+def partial_of(path: Path) -> Path:
+    """Where a file is written before it takes its name."""
+    return path.with_name(path.name + ".partial")
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
@@ -52,19 +60,10 @@ def load_checkpoint(path: Path, training: Training) -> None:
     Raises:
         InputError: the file is damaged, or of another run.
     """
-    with readable(path, "this run", "start the run anew"):
-        put_back(training, *read_tensors(path))
-
-
-@contextlib.contextmanager
-def readable(path: Path, whose: str, what: str) -> Iterator[None]:
-    """Turn what goes wrong in reading a checkpoint into one sentence: it is not ``whose``; without it ``what``."""
-    from safetensors import SafetensorError
-
     try:
-        yield
-    except (OSError, SafetensorError, ValueError, KeyError, TypeError, RuntimeError) as error:
-        raise InputError(f"{path} is not a checkpoint of {whose}; remove it to {what}.") from error
+        put_back(training, *read_tensors(path))
+    except UNREADABLE as error:
+        raise InputError(f"{path} is not a checkpoint of this run; remove it to start the run anew.") from error
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], counters: dict[str, Any]) -> None:
@@ -76,12 +75,19 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], counters: dict[str, An
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What :func:`write_tensors` wrote."""
-    from safetensors import safe_open
+    """What :func:`write_tensors` wrote.
 
-    with safe_open(path, framework="pt") as file:
-        counters = json.loads(file.metadata()["counters"])
-        return {key: file.get_tensor(key) for key in file.keys()}, counters  # noqa: SIM118 (it is not a dict)
+    Raises:
+        ValueError: it did not write this.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            counters = json.loads(file.metadata()["counters"])
+            return {key: file.get_tensor(key) for key in file.keys()}, counters  # noqa: SIM118 (it is not a dict)
+    except SafetensorError as error:
+        raise ValueError("this is no such file") from error
 
 
 def contents(training: Training) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -73,8 +73,10 @@ def read_choices(path: str | Path) -> dict[str, list[Any]]:
         raise InputError(f"The grid {path} cannot be read: {error.strerror}.") from error
     except json.JSONDecodeError as error:
         raise InputError(f"The grid {path} is not JSON: see its line {error.lineno}.") from error
-    except (UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"The grid {path} is not JSON.") from error
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:  # no text, lists in lists without end, or such numbers
+        raise InputError(f"The grid {path} is not JSON that can be read.") from error
     if not isinstance(content, dict) or not content:
         raise InputError(f'The grid {path} must be like {{"lr": [0.01, 0.001], "dropout": [0, 0.5]}}, and not empty.')
     check_names(content)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hyperboloid.errors import TrainingError
+
 from .batch import Batch
+from .checkpoint import UNREADABLE
 from .memory import batch_is_faster
 from .one_by_one import OneByOne
 from .tasks import Task
@@ -20,7 +24,7 @@ LOOK_EVERY = 25
 #: getting better, which had its best score in the last tenth of them: models with much dropout are slow, and may be the
 #: best in the end. How large a group is depends on the machine's memory (`memory.py`), and so does which models go on.
 RUNGS, RISING = (50, 100, 200, 400), 0.9
-#: A kill loses about so many seconds of a group at most, or so many times what it takes to keep it.
+#: A group is kept every so many seconds, or after so many times what it takes to keep it, if that is more.
 KEEP_EVERY, KEEP_SHARE = 30.0, 50
 
 #: Is told how many models are alive, at which epoch, and the best validation metric among them.
@@ -47,6 +51,10 @@ class How:
     shelf: Shelf | None = None
 
 
+class Misfit(Exception):
+    """What was kept is not of such a group: the file is damaged, or of another version."""
+
+
 class Group:
     """Models on their way, as one program where that is possible and faster, and else in turns.
 
@@ -56,7 +64,10 @@ class Group:
         runs: settings and seed of each.
         alone: whether an epoch of this model cannot be recorded, so that it has to be trained by itself.
         how: what is asked for.
-        unfinished: the group that it was when it was stopped, if it was; models that are not among ``runs`` have ended.
+        unfinished: the group that it was when it was stopped, if it was; of its models those among ``runs`` go on.
+
+    Raises:
+        Misfit: it is not what ``unfinished`` tells of.
     """
 
     def __init__(
@@ -80,10 +91,11 @@ class Group:
         self._keep_at = time.monotonic() + KEEP_EVERY
 
     def _take_up(self, unfinished: Unfinished) -> None:
-        """Be the group that was stopped, without those of its models that have ended since it was kept."""
-        assert self._how.shelf is not None
-        with self._how.shelf.readable():
+        """Be the group that was stopped, without those of its models that nobody asks for any more."""
+        try:
             self._batch.put_back(unfinished.tensors, unfinished.counters)
+        except UNREADABLE as error:
+            raise Misfit from error
         self._found = dict(unfinished.found)
         place = {run: i for i, run in enumerate(self._runs)}
         stay = [i for i, run in enumerate(self._batch.runs) if run in place]
@@ -93,16 +105,15 @@ class Group:
 
     def train(self, tell: Tell | None) -> list[Trial]:
         """Train to the end, or until time is up; those out of patience leave on the way."""
-        epochs = self._runs[0][0].epochs
-        proceed = self._batch.catch_up if self._goes_on else self._batch.step
-        while self._place:
-            proceed()
-            proceed = self._batch.step
-            epoch, cut = self._batch.epoch, self._late()
-            rung = self._how.halving and epoch in RUNGS
-            if not rung and epoch != epochs and epoch % self._look_every and not cut:
-                continue
-            self._look(rung, cut, tell)
+        if self._goes_on:
+            self._batch.catch_up()
+            if self._due:
+                self._look(False, tell)
+        while self._place:  # at least an epoch, or ever so short budgets would not come to an end
+            self._batch.step()
+            cut = self._late()
+            if self._due or cut:
+                self._look(cut, tell)
         trials = [self._found[i] for i in range(len(self._runs))]
         cut = any(trial.cut for trial in trials)
         if cut and self._how.halving:  # which of the others go on would be another matter then
@@ -113,18 +124,29 @@ class Group:
             self._how.shelf.clear()
         return trials
 
-    def _look(self, rung: bool, cut: bool, tell: Tell | None) -> None:
+    @property
+    def _due(self) -> bool:
+        """Whether it is time to look."""
+        epoch = self._batch.epoch
+        return self._rung or epoch == self._runs[0][0].epochs or epoch % self._look_every == 0
+
+    @property
+    def _rung(self) -> bool:
+        return self._how.halving and self._batch.epoch in RUNGS
+
+    def _look(self, cut: bool, tell: Tell | None) -> None:
         """See who is done, or among the worse half at a rung, and let them leave; all of them, if time is up."""
         outcomes, size = self._batch.outcomes, len(self._place)
         self._pace.look(self._batch.epoch)
         done = [i for i, o in enumerate(outcomes) if o.done]
         if tell is not None:
-            tell(size - len(done), self._batch.epoch, max(o.val for o in outcomes))
+            with self._kept_if_stopped():
+                tell(size - len(done), self._batch.epoch, max(o.val for o in outcomes))
         if cut and len(done) < size:
             self._keep()
         if cut or len(done) == size:
             self._leave(range(size), cut)
-        elif rung:
+        elif self._rung:
             alive = set(range(size)) - set(done)
             by_score = sorted(alive, key=lambda i: (outcomes[i].val, -outcomes[i].val_loss, i))
             worse = (i for i in by_score[: len(alive) // 2] if outcomes[i].best_epoch <= RISING * self._batch.epoch)
@@ -153,18 +175,27 @@ class Group:
             self._pace.start_again()
 
     def _late(self) -> bool:
-        """Whether time is up. Nothing is half done here, so that what is kept here can go on."""
-        try:
+        """Whether time is up."""
+        with self._kept_if_stopped():
             late = self._how.late()
-        except BaseException:
-            self._keep()
-            raise
         if time.monotonic() >= self._keep_at:
             self._keep()
         return late
 
+    @contextlib.contextmanager
+    def _kept_if_stopped(self) -> Iterator[None]:
+        """Keep the group if what is asked ends the training: nothing is half done there."""
+        try:
+            yield
+        except BaseException:
+            self._keep()
+            raise
+
     def _keep(self) -> None:
-        """Keep the group as it is; of one whose models are told of one by one, only those at work."""
+        """Keep the group as it is; of one whose models are told of one by one, only those at work.
+
+        Where that fails, on a full disk say, training goes on as if there were no shelf.
+        """
         how = self._how
         if how.shelf is None:
             return
@@ -172,7 +203,8 @@ class Group:
         runs, place, found = self._runs, self._place, self._found
         if not how.halving:
             runs, place, found = self._batch.runs, list(range(len(self._batch))), {}
-        how.shelf.put(Unfinished(runs, place, found, how.halving, self._kind, *self._batch.contents()))
+        with contextlib.suppress(TrainingError):
+            how.shelf.put(Unfinished(runs, place, found, how.halving, self._kind, *self._batch.contents()))
         now = time.monotonic()
         self._keep_at = now + max(KEEP_EVERY, KEEP_SHARE * (now - began))
 

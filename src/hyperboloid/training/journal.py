@@ -55,7 +55,7 @@ class Journal:
                 lines.append(json.dumps({"key": key, **self._known[key]}, allow_nan=False) + "\n")
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:
-                file.writelines(lines)
+                file.write("".join(lines))
 
     def read(self, stage: str, model: str, runs: Sequence[Run]) -> list[Trial]:
         """The trials of those runs that have a line."""

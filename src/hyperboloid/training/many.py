@@ -14,7 +14,7 @@ from hyperboloid.errors import TrainingError, lacks_memory
 from hyperboloid.nn.settings import PER_MODEL
 
 from .batch import shape_of
-from .group import Group, How, Tell
+from .group import Group, How, Misfit, Tell
 from .interrupt import held_interrupt
 from .loop import can_be_batched
 from .memory import capacity
@@ -78,7 +78,9 @@ def train_many(
             return time.monotonic() >= until
 
         how = How(test, halving, late, save, shelf)
-        stopped = None if shelf is None else shelf.take(runs)
+        if shelf is not None and not runs:
+            shelf.clear()  # a kill has left what had ended
+        stopped = None if shelf is None else shelf.wanted(runs, halving)
         turns = _turns(runs, stopped)
         while turns and not late():
             group, size = turns.popleft()
@@ -94,6 +96,9 @@ def train_many(
             unfinished, stopped = stopped, None
             try:
                 trials = Group(model, task, [runs[i] for i in chunk], alone, how, unfinished).train(tell)
+            except Misfit:  # it begins anew
+                turns.appendleft((group, size))
+                continue
             except (MemoryError, RuntimeError) as error:  # others may have taken what was free
                 if not (isinstance(error, torch.OutOfMemoryError) or lacks_memory(error)):
                     raise

@@ -39,12 +39,15 @@ class OneByOne:
     def step(self) -> None:
         """Train every model that is not done for one epoch; one whose numbers are not finite stays where it is."""
         self.epoch += 1
-        self.catch_up()
+        self._go_on(self._late)
 
     def catch_up(self) -> None:
         """Let those models go on that are behind the others, because the epoch was cut short."""
+        self._go_on(lambda: False)
+
+    def _go_on(self, late: Callable[[], bool]) -> None:
         for training in self._at_work:
-            if training.epoch < self.epoch and not self._late():
+            if training.epoch < self.epoch and not late():
                 try:
                     training.step()
                 except TrainingError:

@@ -192,8 +192,10 @@ def sweep_model(
     complete = True
     failed: Counter[str] = Counter()
 
-    def stage(name: str, runs: list[tuple[Settings, int]], share: float, **options: Any) -> list[Trial]:
-        """The trials of a stage that have not failed."""
+    def stage(
+        name: str, runs: list[tuple[Settings, int]], share: float, shelf: str | None, **options: Any
+    ) -> list[Trial]:
+        """The trials of a stage that have not failed; what is stopped is kept on a shelf of its own."""
         nonlocal complete
         missing = journal.missing(name, model, runs)
         trained = train_many(
@@ -204,7 +206,7 @@ def sweep_model(
             check=check,
             watch=None if watch is None else watch(name),
             save=lambda trials: journal.add(name, model, trials),
-            shelf=journal.shelf(name, model),
+            shelf=None if shelf is None else journal.shelf(shelf, model),
             **options,
         )
         complete &= len(trained) == len(missing) and not any(t.cut for t in trained)
@@ -215,7 +217,7 @@ def sweep_model(
         return finite
 
     settings = to_try(model, task, graph.name, tries, short=short, choices=choices, **given)
-    searched = stage("search", [(s, SEARCH_SEED) for s in settings], SEARCH_SHARE, halving=halving)
+    searched = stage("search", [(s, SEARCH_SEED) for s in settings], SEARCH_SHARE, "search", halving=halving)
     if not searched and failed["search"]:
         many = f"{failed['search']} settings" if failed["search"] > 1 else "one setting"
         raise Diverged(f"The {many} of {model} that were tried diverged: try smaller learning rates or penalties.")
@@ -226,14 +228,14 @@ def sweep_model(
     before = 0
     for most, inits in rounds:
         again = [(s, SELECTION_SEED + k) for s in left[:most] for k in range(before, inits)]
-        judged += stage("selection", again, SELECTION_SHARE)
+        judged += stage("selection", again, SELECTION_SHARE, f"selection-{inits}")
         left = _ranked(left[:most], judged, inits) or left  # the same where there was no time to judge any
         before = inits
     chosen = left[0]
-    tested = stage("test", [(chosen, k) for k in range(seeds)], 1.0, test=True)
+    tested = stage("test", [(chosen, k) for k in range(seeds)], 1.0, "test", test=True)
     # an epoch of a whole batch was longer than what was left: some of one model
     if not tested and not failed["test"] and budget < math.inf:
-        tested = stage("test", [(chosen, 0)], (time.monotonic() - began) / budget + GRACE, test=True)
+        tested = stage("test", [(chosen, 0)], (time.monotonic() - began) / budget + GRACE, None, test=True)
     if not tested and failed["test"]:
         raise Diverged(f"The setting chosen for {model} diverged in each of {failed['test']} fresh initialisations.")
     if not tested:

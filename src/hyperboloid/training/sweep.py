@@ -20,6 +20,7 @@ from hyperboloid.scores import two_errors
 
 from .checkpoint import write_atomically, write_json
 from .config import Config, read_config, use_device
+from .experiment import read_summary
 from .grids import Choices, read_choices
 from .journal import Journal
 from .loop import start_training
@@ -254,10 +255,11 @@ def _that_fit(choices: Choices, model: str) -> dict[str, list[Any]]:
 def _check_use(tried: Choices, fit: dict[str, dict[str, list[Any]]]) -> None:
     """Refuse a setting, or a value of it, that no model has a use for."""
     for setting, values in tried.items():
-        if not any(setting in own for own in fit.values()):
-            known = any(setting in taken_settings(model) for model in fit)
-            which = f"{setting}={values[0]}" if known else setting
-            raise InputError(f"None of the models has a use for the setting '{which}'.")
+        known = any(setting in taken_settings(model) for model in fit)
+        for value in values:
+            if not any(value in own.get(setting, ()) for own in fit.values()):
+                which = f"{setting}={value}" if known else setting
+                raise InputError(f"None of the models has a use for the setting '{which}'.")
 
 
 def task_factory(graph: Graph, task: str, split: int, dtype: Any, device: str) -> Callable[[Settings], Task]:
@@ -315,7 +317,9 @@ def _keep_best(found: Sweep, config: Config, graph: Graph, task_for: Callable[[S
     folder = found.folder / "best"
     one = dataclasses.replace(config, settings=settings).only(config.splits[0], seed)
     if (folder / "summary.json").exists() and read_config(folder).to_json() == one.to_json():
-        return
+        there = read_summary(folder)
+        if (there["best_epoch"], there["epochs"]) == (trial.outcome.best_epoch, trial.outcome.epochs):
+            return  # else time had cut it
     if trial.state is None:  # it was trained before the sweep was resumed: the same again
         (trial,) = train_many(config.model, task_for, [(settings, seed)], test=True)
     assert trial.state is not None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
-from .checkpoint import read_tensors, readable, write_tensors
+from .checkpoint import UNREADABLE, partial_of, read_tensors, write_tensors
 from .settings import Settings
 from .trial import Run, Trial
 
@@ -60,31 +59,32 @@ class Shelf:
         }
         write_tensors(self._path, group.tensors, counters)
 
-    def take(self, wanted: Collection[Run]) -> Unfinished | None:
-        """The group that was kept, if some of it is wanted, or all where it is a whole; otherwise it is forgotten.
+    def wanted(self, runs: Collection[Run], whole: bool) -> Unfinished | None:
+        """The group that was kept, if it is of such a kind, and some of its models are wanted, or all of a whole one.
 
-        Raises:
-            InputError: the file is damaged.
+        It is only what saves time: of what cannot be read, or is not wanted, training begins anew.
         """
-        if not self._path.exists():
+        if not self._path.is_file():
             return None
-        with self.readable():
-            tensors, counters = read_tensors(self._path)
-            # settings that were not there yet had their defaults
-            runs = [(Settings(**settings), int(seed)) for settings, seed in counters["runs"]]
-            found = {int(i): Trial.from_entry(runs[int(i)], entry) for i, entry in counters["found"].items()}
-            how = counters["whole"], counters["kind"]
-            group = Unfinished(runs, counters["place"], found, *how, tensors, counters["group"])
-        missing = set(runs) - set(wanted)
-        if missing and (group.whole or len(missing) == len(runs)):
-            self.clear()
+        try:
+            group = self._read()
+        except UNREADABLE:
+            return None
+        missing = set(group.runs) - set(runs)
+        if group.whole != whole or (missing if whole else len(missing) == len(group.runs)):
             return None
         return group
 
-    def readable(self) -> AbstractContextManager[None]:
-        """Turns what is wrong with the content of the file into one sentence."""
-        return readable(self._path, "this search", "start its models at work anew")
+    def _read(self) -> Unfinished:
+        tensors, counters = read_tensors(self._path)
+        # settings that were not there yet had their defaults
+        runs = [(Settings(**settings), int(seed)) for settings, seed in counters["runs"]]
+        found = {int(i): Trial.from_entry(runs[int(i)], entry) for i, entry in counters["found"].items()}
+        return Unfinished(
+            runs, counters["place"], found, counters["whole"], counters["kind"], tensors, counters["group"]
+        )
 
     def clear(self) -> None:
         """Nothing is unfinished."""
-        self._path.unlink(missing_ok=True)
+        for path in (self._path, partial_of(self._path)):
+            path.unlink(missing_ok=True)
