@@ -340,3 +340,9 @@ def test_too_little_memory_is_said_in_one_line(cli, tmp_path):
     assert result.code == 1
     assert "There is not enough memory" in result.error
     assert not list(tmp_path.iterdir())
+
+
+def test_what_the_system_refuses_is_said_in_words(cli, link_run):
+    name = f"{'x' * 300}.png"
+    result = cli("plot", link_run, "--out", name)
+    assert (result.code, result.error) == (1, f"{name}: File name too long")

@@ -1,11 +1,16 @@
 """``hyperboloid paper run link|node|ablation`` and ``paper report``."""
 
 import json
+import re
 
 import pytest
 
+from hyperboloid.cli.paper import show
 from hyperboloid.paper import report as report_module
+from hyperboloid.paper.cell_runs import Session
+from hyperboloid.paper.cells import cells
 from hyperboloid.paper.table import PaperTable
+from hyperboloid.scores import percent
 
 TINY = ("--tries", 2, "--epochs", 3, "--seeds", 2)
 DISEASE = ("paper", "run", "node", "--datasets", "disease", "--dims", 8, "--models", "gcn")
@@ -126,3 +131,37 @@ def test_an_interrupt_says_how_to_go_on(cli, monkeypatch):
     result = cli(*DISEASE)
     assert result.code == 130
     assert result.err == "Interrupted; the same command goes on where it stopped.\n"
+
+
+LONG = "lgcn_no_att_no_centroid"
+
+
+@pytest.mark.parametrize("split", [0, "0-9"])
+def test_the_table_of_the_ablation_fits_into_80_columns(capsys, monkeypatch, split):
+    lines = []
+    for cell in cells("ablation", models=["lgcn", LONG]):
+        what = {name: getattr(cell, name) for name in ("dataset", "task", "model", "dim")}
+        told = {name: getattr(cell, name) for name in ("paper_mean", "paper_std", "comparable")}
+        lines.append(
+            {**what, **told, "split": split, "test_mean": 0.5, "test_std": 0.0123, "runs": 10, "seconds": 1234}
+        )
+    monkeypatch.setenv("COLUMNS", "80")
+    show(Session(lines=lines).table("ablation"))
+    shown = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in shown)
+    for line in lines:
+        what = (line["dataset"], line["task"], line["model"], "64", str(split), r"50\.0 ± 1\.2")
+        row = (*what, percent(line["paper_mean"], line["paper_std"]), r"(–|-\d+\.\d)", "1234")
+        assert any(re.fullmatch(" +".join(row) + " *", text) for text in shown), (row, shown)
+
+
+def test_no_word_of_a_table_is_broken_where_there_is_room_for_words(capsys, monkeypatch):
+    headings = {"a": "attention on the same class, %", "b": "share", "c": "correlation of distances"}
+    rows = [{"a": "84.5 ± 1.0", "b": "68.8 ± 0.3", "c": "disease_nc, layer 1"}]
+    for columns in (80, 50, 42, 34):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        show(PaperTable("x", "t", headings, rows))
+        shown = capsys.readouterr().out
+        assert {word for text in (*headings.values(), *rows[0].values()) for word in text.split()} <= set(shown.split())
+        assert all(len(line) <= columns for line in shown.splitlines())
+        assert columns < 42 or "84.5 ± 1.0" in shown

@@ -176,7 +176,7 @@ def test_a_table_is_converted_once(table, monkeypatch):
         ("smiles,b\nCC,1\nC,soft\n", {"targets": ["b"]}, "own.csv line 3: the target in column 'b' is 'soft'"),
         ("smiles,b\nCC,1\nC,\n", {"targets": ["b"]}, "own.csv line 3: the target in column 'b' is empty"),
         ("smiles,b\nCC,1\nC,inf\n", {"targets": ["b"]}, "own.csv line 3: the target 'b' is inf"),
-        ("smiles,b\nx,1\ny,2\n", {"targets": ["b"]}, r"can be read\. Line 2 is no molecule: 'x' is not a SMILES"),
+        ("smiles,b\nx,1\ny,2\n", {"targets": ["b"]}, r"can be read; the first one, in line 2: 'x' is not a SMILES"),
         ("smiles,b\nCC,1\n", {"targets": ["b", "b"]}, "each target once"),
     ],
 )

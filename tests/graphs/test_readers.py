@@ -186,10 +186,13 @@ BAD_EDGES = {
     "only comments": ("e.csv", "# nothing\n\n", {}, r"e\.csv has no rows"),
     "only a header": ("e.csv", "source,target\n", {}, "has a header but no edges"),
     "binary junk": ("e.csv", b"PK\x03\x04\x00\x00\xff", {}, r"e\.csv is not a text file"),
-    "not UTF-8": ("e.csv", b"\xe5,b\n", {}, r"e\.csv is not UTF-8 text"),
+    "not UTF-8": ("e.csv", b"a,b\r\nc,d\r\n\xe5,b\r\n", {}, r"e\.csv is not UTF-8 text \(line 3\)"),
     "a single column": ("e.csv", "1\n2\n", {}, "single column"),
     "a row too short": ("e.csv", "# c\na,b\n\nc,d\ne\n", {}, r"e\.csv line 5: expected 2 columns, found 1"),
     "a row too long": ("e.txt", "1 2\n3 4 5\n", {}, r"e\.txt line 2: expected 2 columns, found 3"),
+    "an open quotation mark": ("e.csv", 'a,b\n"c,d\ne,f\n', {}, r"e\.csv line 2: a quotation mark is not closed"),
+    "an open one in the last column": ("e.csv", '# c\na,b\nc,"d\ne,f\n', {}, r"e\.csv line 3: a quotation mark is not"),
+    "an open one in the last line": ("e.csv", 'a,b\nc,"d', {}, r"e\.csv line 2: a quotation mark is not closed"),
     "an empty id": ("e.csv", "a,b\n# c\nc,\n", {}, r"e\.csv line 3: the node id in column 2 is empty"),
     "only self loops": ("e.csv", "a,a\n", {}, "has no edges"),
     "weight is a word": (
@@ -208,8 +211,29 @@ BAD_EDGES = {
     "a torch file": ("e.pt", "a,b\n", {}, "is a pickle"),
     "broken GraphML": ("e.graphml", "<graphml><node", {}, r"e\.graphml is not a readable graphml file"),
     "broken GML": ("e.gml", "graph [ node [ id", {}, r"e\.gml is not a readable gml file"),
+    "a type that GraphML does not have": (
+        "e.graphml",
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="w" for="edge" attr.name="w" '
+        'attr.type="quark"/><graph edgedefault="directed"/></graphml>',
+        {},
+        r"e\.graphml is not a readable graphml file: it is damaged, or a value in it is not of the type",
+    ),
+    "a word for a number in GraphML": (
+        "e.graphml",
+        '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><key id="w" for="edge" attr.name="w" '
+        'attr.type="double"/><graph edgedefault="directed"><node id="a"/><node id="b"/>'
+        '<edge source="a" target="b"><data key="w">heavy</data></edge></graph></graphml>',
+        {"weight": "w"},
+        r"e\.graphml is not a readable graphml file: it is damaged, or a value in it is not of the type",
+    ),
     "broken Parquet": ("e.parquet", "a,b\n", {}, r"e\.parquet is not a readable Parquet file"),
     "broken NPZ": ("e.npz", "a,b\n", {}, r"e\.npz holds no scipy sparse matrix, or is damaged"),
+    "a name that is too long": (
+        "e.csv",
+        "a,b\n",
+        {"features": "x" * 300 + ".csv"},
+        "cannot read x+.csv: File name too",
+    ),
     "no such features": ("e.csv", "a,b\n", {"features": "nowhere.csv"}, "no file nowhere.csv"),
     "labels in a pickle": ("e.csv", "a,b\n", {"labels": "y.pkl"}, "cannot read labels from y.pkl"),
 }

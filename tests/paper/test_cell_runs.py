@@ -11,11 +11,11 @@ import pytest
 from hyperboloid import InputError
 from hyperboloid.paper import cell_runs, cell_work, protocol
 from hyperboloid.paper.board import chosen_lines
-from hyperboloid.paper.cell_runs import measure_cells
+from hyperboloid.paper.cell_runs import Session, measure_cells
 from hyperboloid.paper.cell_work import label
 from hyperboloid.paper.cells import cells
 from hyperboloid.paper.protocol import RunProtocol, gave_up_early, judged_by_three, kept_one_hot
-from hyperboloid.paper.results import append_line, key_of, read_results
+from hyperboloid.paper.results import append_line, key_of, read_figure_results, read_results
 from hyperboloid.training.config import DTYPES
 
 RESULTS = Path(__file__).parents[2] / "results"
@@ -394,6 +394,10 @@ def line_of(model="gcn", **more):
     return base | scores | {"parts": "30/10/60, seed 0"} | more
 
 
+def line_without(name):
+    return {key: value for key, value in line_of().items() if key != name}
+
+
 def test_a_line_cut_off_is_no_line(tmp_path):
     append_line(tmp_path, line_of("gcn"))
     path = tmp_path / "node.jsonl"
@@ -413,30 +417,98 @@ def test_a_last_line_without_its_newline_is_kept(tmp_path):
     assert [line["model"] for line in read_results(tmp_path)] == ["gcn", "lgcn"]
 
 
-@pytest.mark.parametrize(
-    ("raw", "sentence"),
-    [
-        ("{nonsense", "is not a measured cell"),
-        ("[1, 2]", "is not a measured cell"),
-        ('{"dataset": "cora"}', "is not a measured cell: KeyError('task')"),
-        (json.dumps(line_of(test_mean="high")), "its numbers are missing or not finite"),
-        (json.dumps(line_of(test_mean=math.nan)), "its numbers are missing or not finite"),
-        (json.dumps(line_of(runs=0)), "its numbers are missing or not finite"),
-        (json.dumps(line_of(grid=None)), "does not say how large its grid was"),
-        (json.dumps(line_of(parts=None)), "does not say what its parts are"),
-        (json.dumps(line_of(dim=9)), "belongs to no cell of the paper: disease node gcn 9"),
-        (json.dumps(line_of(dim=[8])), "belongs to no cell of the paper"),
-    ],
-)
-def test_a_bad_line_is_named(tmp_path, raw, sentence):
-    (tmp_path / "node.jsonl").write_text(f"{json.dumps(line_of())}\n{raw}\n")
+BAD_LINES = {
+    "{nonsense": "is not a measured cell: it is not JSON",
+    "\0": "is not a measured cell: it is not JSON",
+    json.dumps(line_of()) * 2: "is not a measured cell: it is not JSON",
+    json.dumps(line_of())[:60]: "is not a measured cell: it is not JSON",
+    "[" * 100_000: "is not a measured cell: it is not JSON",
+    '{"dim": ' + "9" * 5000 + "}": "is not a measured cell: it is not JSON",
+    "[1, 2]": "is not a measured cell: it is not a JSON object",
+    "null": "is not a measured cell: it is not a JSON object",
+    '{"dataset": "cora"}': "is not a measured cell: it has no task",
+    json.dumps(line_without("test_mean")): "it has no test_mean",
+    json.dumps(line_without("grid")): "it has no grid",
+    json.dumps(line_without("parts")): "it has no parts",
+    json.dumps(line_of(test_mean="high")): 'its test_mean is "high", not a number',
+    json.dumps(line_of(test_mean=True)): "its test_mean is true, not a number",
+    json.dumps(line_of(test_mean=math.nan)): "its test_mean is NaN, not a number",
+    json.dumps(line_of(test_mean=10**400)): "not a number; correct",
+    json.dumps(line_of(test_std=-1)): "its test_std is -1, not a number of at least 0",
+    json.dumps(line_of(val_mean=[])): "its val_mean is [], not a number",
+    json.dumps(line_of(seconds=None)): "its seconds is null, not a number of at least 0",
+    json.dumps(line_of(paper_mean="x")): 'its paper_mean is "x", not a number or null',
+    json.dumps(line_of(tests=[0.5, "x"])): 'its tests is [0.5, "x"], not a list of numbers',
+    json.dumps(line_of(test_by_split={"0": []})): "not a JSON object of lists of numbers",
+    json.dumps(line_of(runs=0)): "its runs is 0, not a whole number above 0",
+    json.dumps(line_of(runs=2.5)): "its runs is 2.5, not a whole number above 0",
+    json.dumps(line_of(grid=None)): "its grid is null, not a whole number above 0",
+    json.dumps(line_of(tried={})): "its tried is {}, not a whole number above 0",
+    json.dumps(line_of(parts=None)): "its parts is null, not text",
+    json.dumps(line_of(dataset=["x" * 99])): "its dataset is …, not text",
+    json.dumps(line_of(split=True)): "its split is true, not a whole number or text",
+    json.dumps(line_of(comparable=1)): "its comparable is 1, not true or false",
+    json.dumps(line_of(dim=[8])): "its dim is [8], not a whole number above 0",
+    json.dumps(line_of(protocol=[])): "its protocol is [], not a JSON object",
+    json.dumps(line_of(protocol={"search": "x"})): 'its search is "x", not a whole number above 0',
+    json.dumps(line_of(protocol={"layers": [1]})): "its layers is [1], not a whole number above 0",
+    json.dumps(line_of(protocol={"mean": "median"})): "its settings cannot be: mean must be",
+    json.dumps(line_of(settings={"nosuch": 1})): "its settings cannot be: There is no setting 'nosuch'; correct",
+    json.dumps(line_of(settings={"lr": "x"})): "its settings cannot be: lr must be a number, not 'x'",
+    json.dumps(line_of(dim=9)): "belongs to no cell of the paper: disease node gcn 9",
+}
+
+
+@pytest.mark.parametrize("raw", BAD_LINES, ids=BAD_LINES.values())
+def test_a_bad_line_is_named(tmp_path, raw):
+    (tmp_path / "node.jsonl").write_text(f"{json.dumps(line_of())}\n{raw}\n{json.dumps(line_of())}\n")
     with pytest.raises(InputError) as error:
         read_results(tmp_path)
-    assert sentence in str(error.value)
-    assert "node.jsonl, line 2" in str(error.value)
+    assert BAD_LINES[raw] in str(error.value)
+    assert str(error.value).startswith(f"{tmp_path / 'node.jsonl'}, line 2 ")
+    assert str(error.value).endswith("; correct or remove the line.")
 
 
-def test_bytes_that_are_no_text_are_named(tmp_path):
-    (tmp_path / "link.jsonl").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match=r"Cannot read .*link\.jsonl"):
+def test_lines_of_figures_are_checked_for_what_they_share(tmp_path):
+    (tmp_path / "delta.jsonl").write_text('{"dataset": null, "model": 3}\n')
+    with pytest.raises(InputError, match="line 1 is not a measurement of 'delta': its model is 3, not text; correct"):
+        read_figure_results(tmp_path, "delta", ["dataset"])
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "link.jsonl").write_bytes(b"{}\n\xff\xfe\x00")
+    with pytest.raises(InputError, match=r"Cannot read .*link\.jsonl, line 2: it is not UTF-8 text; correct"):
         read_results(tmp_path)
+    (tmp_path / "node.jsonl").mkdir()
+    with pytest.raises(InputError, match=r"Cannot read .*node\.jsonl: Is a directory; name another folder"):
+        read_results(tmp_path, ["node"])
+
+
+@pytest.mark.parametrize("noted", ["", "[]", '{"seconds": "x"}', '{"seconds": NaN}', '{"seconds": -1}', "[" * 100_000])
+def test_damaged_notes_of_the_time_spent_are_told(measure, tmp_path, noted):
+    quick = RunProtocol(tries=1, epochs=1, seeds=1)
+    measure(disease("gcn"), protocol=quick)
+    (folder,) = (tmp_path / "work").iterdir()
+    (tmp_path / "results" / "node.jsonl").unlink()
+    (folder / "spent.json").write_text(noted)
+    _, session = measure(disease("gcn"), protocol=quick)
+    (reason,) = session.skipped.values()
+    assert reason == f"{folder / 'spent.json'} is damaged: remove its folder to measure the cell from the beginning."
+
+
+# ---- the table
+
+
+@pytest.mark.parametrize(
+    ("more", "printed", "difference"),
+    [
+        ({}, None, None),
+        ({"paper_mean": 0.75, "paper_std": 0.01, "comparable": True}, "75.0 ± 1.0", "+5.0"),
+        ({"paper_mean": 0.75, "paper_std": 0.01, "comparable": False}, "75.0 ± 1.0", None),
+    ],
+)
+def test_the_table_has_a_difference_where_graphs_are_the_same(more, printed, difference):
+    table = Session(lines=[line_of(test_mean=0.8, **more)]).table("node")
+    (row,) = table.rows
+    assert (row["measured"], row["printed"], row["diff"]) == ("80.0 ± 1.0", printed, difference)
+    assert ["not comparable" in remark for remark in table.remarks] == ([True] if printed and not difference else [])

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,12 @@ class Quiet:
     """An observer that notes what has ended, and may do something when it is told of it, or of what is at work."""
 
     def __init__(self, at_work=lambda texts: None, done=lambda line: None):
-        self.started, self.at_work, self.done = [], at_work, done
+        self.started, self.counted, self.done = [], [], done
+        self._at_work = at_work
+
+    def at_work(self, texts, ended, total):
+        self.counted.append((ended, total))
+        self._at_work(texts)
 
     def start(self, what, number, total):
         self.started.append((what, number, total))
@@ -87,6 +93,8 @@ def test_several_processes_find_what_one_finds(tmp_path, monkeypatch, torch_thre
         assert {name: line[name] for name in same} == {name: other[name] for name in same}
         assert (line["workers"], other["workers"]) == (1, 2)
     assert sorted(number for _, number, total in seen.started) == [1, 2, 3, 4, 5, 6]
+    assert seen.counted == sorted(seen.counted)
+    assert {total for _, total in seen.counted} == {6}
     assert len(read_results(tmp_path / "at once" / "results")) == 6
     assert measure(tmp_path / "at once", asked, Quiet(), splits=[0, 1], workers=2).measured == 0
 
@@ -149,6 +157,37 @@ def test_nobody_works_on_when_the_command_is_stopped(tmp_path, number, take_inte
                 os.kill(pid, signal.SIGKILL)
     if number == signal.SIGINT:
         assert (parent.returncode, told) == (130, "Interrupted; the same command goes on where it stopped.\n")
+    assert not (tmp_path / "results").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
+@pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-C twice", "SIGTERM"])
+def test_nothing_is_left_of_processes_that_were_still_starting(tmp_path, how, take_interrupts):
+    words = "paper run node --datasets disease --dims 8 --models lgcn,hgcn --workers 2"
+    command, workers = [sys.executable, "-m", "hyperboloid", *words.split()], []
+    with subprocess.Popen(
+        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=take_interrupts,
+    ) as parent:  # fmt: skip
+        try:
+            wait_for(lambda: len(children(parent.pid)) == 2)  # which import for seconds
+            workers += children(parent.pid)
+            if how == "SIGTERM":
+                parent.terminate()
+            else:
+                os.killpg(parent.pid, signal.SIGINT)
+            if how == "Ctrl-C twice":
+                time.sleep(0.1)
+                with suppress(ProcessLookupError):
+                    os.killpg(parent.pid, signal.SIGINT)
+            _, told = parent.communicate(timeout=240)
+            wait_for(lambda: not any(map(is_running, workers)))
+        finally:
+            parent.kill()
+            for pid in filter(is_running, workers):
+                os.kill(pid, signal.SIGKILL)
+    interrupted = 130, "Interrupted; the same command goes on where it stopped.\n"
+    assert (parent.returncode, told) == ((143, "") if how == "SIGTERM" else interrupted)
     assert not (tmp_path / "results").exists()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from hyperboloid.errors import InputError
 from hyperboloid.paper.registry import FIGURES
 
 from .options import Json, check_parent, check_runs, interruptible, numbers, words
+from .starting import starting
 from .sweep import parse_time
 
 if TYPE_CHECKING:
@@ -120,7 +122,8 @@ def run(
     _refuse(context, name)
     check_runs(seeds)
     if name in FIGURES:
-        from hyperboloid.paper.figures import Asked
+        with starting(ON):
+            from hyperboloid.paper.figures import Asked
 
         asked = Asked(
             results=results,
@@ -160,11 +163,11 @@ def run(
         models=_words(models),
     )
     ten = [] if splits is None else numbers(splits, "--splits")
+    with starting(ON):
+        from hyperboloid.paper.cell_runs import measure_cells
+        from hyperboloid.paper.protocol import RunProtocol
 
-    from hyperboloid.paper.cell_runs import measure_cells
-    from hyperboloid.paper.protocol import RunProtocol
-
-    from .progress import cell_display
+        from .progress import cell_display
 
     limits = {
         key: value for key, value in (("epochs", epochs), ("seeds", seeds), ("layers", layers)) if value is not None
@@ -199,9 +202,10 @@ def _zinc(
     as_json: bool,
 ) -> None:
     """Measure cells of Table 7."""
-    from hyperboloid.paper.zinc import ZincProtocol, measure_zinc, zinc_cells
+    with starting(ON):
+        from hyperboloid.paper.zinc import ZincProtocol, measure_zinc, zinc_cells
 
-    from .progress import cell_display, now_and_then
+        from .progress import cell_display, now_and_then
 
     asked = zinc_cells(models, properties)
     made = ZincProtocol(**{key: value for key, value in protocol.items() if value is not None})
@@ -274,10 +278,12 @@ def _run_figure(name: str, asked: Asked, figures: Path, commit: str | None, as_j
 def _options_of(name: str) -> set[str]:
     """Options that mean something to an experiment."""
     from hyperboloid.paper.cells import CELL_RUNS
-    from hyperboloid.paper.figures import COMMON_OPTIONS, get_figure
 
     if name in FIGURES:
-        return {*COMMON_OPTIONS, *get_figure(name).options}
+        with starting(ON):
+            from hyperboloid.paper.figures import COMMON_OPTIONS, get_figure
+
+            return {*COMMON_OPTIONS, *get_figure(name).options}
     if name == "zinc":
         return ZINC_OPTIONS
     return CELL_OPTIONS if name in CELL_RUNS else {"seed"}
@@ -303,12 +309,35 @@ def show(table: PaperTable) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    shown = Table(title=table.title, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0))
-    for key, heading in table.columns.items():
-        shown.add_column(heading, overflow="fold", no_wrap=key == next(iter(table.columns)))
-    for cells in table.texts():
-        shown.add_row(*cells)
     console = Console(highlight=False)
+    headings, rows = list(table.columns.values()), table.texts()
+    padding, widths = _layout(headings, rows, console.width)
+    shown = Table(title=table.title, box=box.SIMPLE_HEAD, show_edge=False, padding=(0, padding, 0, 0))
+    for heading, width in zip(headings, widths, strict=True):
+        shown.add_column(heading, overflow="fold", width=width)
+    for cells in rows:
+        shown.add_row(*cells)
     console.print(shown)
     for remark in table.remarks:
         console.print(f"• {remark}", markup=False)
+
+
+def _layout(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> tuple[int, list[int | None]]:
+    """The padding and the widths of columns with which no word is broken, nor a cell into lines if it can be avoided.
+
+    What room is left goes to headings. A width is None where not even the words have room.
+    """
+    columns = list(zip(headings, *rows, strict=True))
+    widths = [max(len(word) for text in column for word in text.split() or [""]) for column in columns]
+    whole = [max(least, *map(len, column[1:]), 0) for least, column in zip(widths, columns, strict=True)]
+    lines = [max(map(len, column)) for column in columns]
+    padding = 1 if sum(whole) + 2 * len(columns) - 1 <= width else 0
+    spare = width + 1 - (1 + padding) * len(columns) - sum(widths)  # there is a blank between columns besides
+    if spare < 0:
+        return padding, [None] * len(columns)
+    for wishes in (whole, lines):
+        while short := [i for i, wish in enumerate(wishes) if widths[i] < wish][:spare]:
+            for i in short:
+                widths[i] += 1
+            spare -= len(short)
+    return padding, [*widths]

@@ -12,7 +12,7 @@ import numpy as np
 from hyperboloid.errors import InputError
 
 from .molecule_store import cached_file, molecules_to_bytes, read_stored_molecules
-from .molecules import Array, MoleculeSet, find_name, tell_problems
+from .molecules import Array, MoleculeSet, find_name
 from .smiles import PROPERTIES, from_smiles, rdkit
 from .tables import TABLE_SUFFIXES, Table, check_file, read_table
 
@@ -86,8 +86,9 @@ def read_molecules(
             path.name, found.texts, found.table.line_numbers(), values, given, computed, scaffold=scaffold
         )
         if len(molecules) == 0:
-            first = tell_problems(molecules.problems[:1], path.name, "is no molecule")[0]
-            raise InputError(f"{path} has no molecule that can be read. {first}")
+            first = molecules.problems[0]
+            where = f"{'line' if found.table.is_text else 'row'} {first.line}"
+            raise InputError(f"{path} has no molecule that can be read; the first one, in {where}: {first.reason}")
         return molecules_to_bytes(molecules)
 
     return read_stored_molecules(cached_file(key, make)).with_targets(targets)

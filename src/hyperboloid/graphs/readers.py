@@ -127,9 +127,13 @@ def _read_network(path: Path) -> Any:
                 raise
             return networkx.read_gml(path, label="id")
     except Exception as error:
-        # The parsers let whatever goes wrong inside them through; for the user it is one and the same.
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise InputError(f"{path} is not a readable {path.suffix[1:]} file: {reason}") from error
+        # The parsers let whatever goes wrong inside them through; only what they say themselves is of use.
+        reason = "it is damaged, or a value in it is not of the type that it should be"
+        if isinstance(error, networkx.NetworkXException | SyntaxError):  # the latter is the XML parser's
+            reason = str(error).partition("\n")[0]
+        raise InputError(
+            f"{path} is not a readable {path.suffix[1:]} file: {reason}; correct it or write it again"
+        ) from error
 
 
 def _from_table(table: Table, name: str, weight: str | None) -> Graph:

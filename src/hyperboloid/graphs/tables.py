@@ -96,7 +96,9 @@ class Table:
             return column
         if not optional:
             row = pc.index(empty, True).as_py()
-            raise InputError(f"{self.where(row)}: the {what} in column {self.column_name(index)} is empty")
+            raise InputError(
+                f"{self.where(row)}: the {what} in column {self.column_name(index)} is empty; give one in every row"
+            )
         return pc.if_else(empty, None, column)
 
     def numbers(self, index: int, what: str) -> NDArray[np.float64]:
@@ -110,7 +112,10 @@ class Table:
         if values is None:
             row = _first_word(column)
             found = f"'{column[row].as_py()}', not a number" if str(column[row].as_py()).strip() else "empty"
-            raise InputError(f"{self.where(row)}: the {what} in column {self.column_name(index)} is {found}")
+            raise InputError(
+                f"{self.where(row)}: the {what} in column {self.column_name(index)} is {found}; "
+                "give a number in every row"
+            )
         return values
 
 
@@ -140,12 +145,15 @@ def in_memory(data: bytes) -> Any:
 
 def check_file(path: Path) -> None:
     """Raise an :class:`InputError` unless ``path`` is a file that is there and not empty."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; name the file in it")
-    if not path.is_file():
-        raise InputError(f"there is no file {path}; check the path")
-    if path.stat().st_size == 0:
-        raise InputError(f"{path} is empty; give a file with at least one row")
+    try:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder; name the file in it")
+        if not path.is_file():
+            raise InputError(f"there is no file {path}; check the path")
+        if path.stat().st_size == 0:
+            raise InputError(f"{path} is empty; give a file with at least one row")
+    except OSError as error:  # such as a name that is too long
+        raise InputError(f"cannot read {path}: {error.strerror}; check the path") from error
 
 
 def _read_parquet(path: Path) -> Table:
@@ -157,7 +165,7 @@ def _read_parquet(path: Path) -> Table:
         table = parquet.read_table(path)
         columns, names = list(table.columns), tuple(table.column_names)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{path} is not a readable Parquet file: {_first_line(error)}") from error
+        raise InputError(f"{path} is not a readable Parquet file; write it again, or as CSV") from error
     if table.num_rows == 0 or not columns:
         raise InputError(f"{path} has no rows; give a file with at least one row")
     return Table(path, columns, names, is_text=False)
@@ -180,12 +188,27 @@ def _read_text(path: Path) -> Table:
             arrow_csv.ConvertOptions(column_types={f"f{i}": pa.string() for i in range(len(fields))}),
         )
     except pa.ArrowInvalid as error:
-        for number, line in _lines(path):
-            found = len(_split(line, delimiter))
-            if found != len(fields):
-                raise InputError(f"{path} line {number}: expected {len(fields)} columns, found {found}") from error
-        raise InputError(f"{path} is not a readable table: {_first_line(error)}") from error
+        raise InputError(_what_is_wrong(path, delimiter, len(fields))) from error
+    last = table.column(table.num_columns - 1)[-1].as_py()
+    if last.endswith("\n"):  # what a quotation mark has opened goes on to the end
+        rows = [number for number, _ in _lines(path)]
+        raise InputError(_unclosed(path, rows[-last.count("\n")]))
     return Table(path, list(table.columns), None, is_text=True)
+
+
+def _what_is_wrong(path: Path, delimiter: str, columns: int) -> str:
+    """What a table of so many columns cannot be read for, by its first line that is not as the others."""
+    for number, line in _lines(path):
+        if re.search(rf'(^|{delimiter})"[^"]*$', line):
+            return _unclosed(path, number)
+        found = len(_split(line, delimiter))
+        if found != columns:
+            return f"{path} line {number}: expected {columns} columns, found {found}; give every row the same columns"
+    return f"{path} is not a readable table; write it again, or as Parquet"
+
+
+def _unclosed(path: Path, number: int) -> str:
+    return f"{path} line {number}: a quotation mark is not closed; close it, or leave it out"
 
 
 def _clean(path: Path) -> bytes:
@@ -197,18 +220,23 @@ def _clean(path: Path) -> bytes:
             raise InputError(f"{path} is not a text file; give a table in UTF-8 text or in Parquet")
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not UTF-8 text (byte {error.start}); save it as UTF-8, or as Parquet") from error
+        number = _newlines(data[: error.start]).count(b"\n") + 1
+        raise InputError(f"{path} is not UTF-8 text (line {number}); save it as UTF-8, or as Parquet") from error
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
     data = data.removeprefix(b"\xef\xbb\xbf")
-    if b"\r" in data:
-        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    data = _newlines(data)
     if b"#" in data or re.search(rb"(?m)^[ \t]+$", data):
         data = re.sub(rb"(?m)^[ \t]*(#[^\n]*)?(\n|\Z)", b"", data)
     data = data.strip(b"\n")
     if not data:
         raise InputError(f"{path} has no rows; give a file with at least one row")
     return data + b"\n"  # pyarrow takes a lone row without its newline for an empty file
+
+
+def _newlines(data: bytes) -> bytes:
+    """The same lines, each of which ends with a newline alone."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -263,7 +291,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

@@ -28,8 +28,8 @@ from .table import PaperTable
 class Observer(Stages, Protocol):
     """Is told how it goes."""
 
-    def at_work(self, texts: Sequence[str]) -> None:
-        """What each of several processes is at."""
+    def at_work(self, texts: Sequence[str], ended: int, total: int) -> None:
+        """What each of several processes is at, and how many of all measurements have ended."""
 
     def done(self, line: Line) -> None:
         """It has been written down."""
@@ -60,17 +60,19 @@ class Session:
         """The measurements beside what the paper prints."""
         zinc = experiment == "zinc"
         what = ("property", "model", "dim", "split") if zinc else ("dataset", "task", "model", "dim", "split")
-        columns = (*what, "measured", "printed", "difference", "seconds")
+        columns = (*what, "measured", "printed", "diff", "s")
         rows = [
             {
                 **{name: line[name] for name in what},
                 "measured": percent(line["test_mean"], line["test_std"] if line["runs"] > 1 else None),
                 **_against(line),
-                "seconds": f"{line['seconds']:.0f}",
+                "s": f"{line['seconds']:.0f}" if "seconds" in line else None,
             }
             for line in self.lines
         ]
         remarks = [f"{what}: skipped. {reason}" for what, reason in self.skipped.items()]
+        if any(row["printed"] is not None and row["diff"] is None for row in rows):
+            remarks.append("Where there is no difference, the paper's graph is another one: not comparable.")
         if self.left:
             remarks.append(f"There was no time for {self.left}: the same command goes on with them.")
         title = "Test MAE × 100" if zinc else "Test scores in %"
@@ -158,12 +160,11 @@ def measure_cells(
 
 def _against(line: Line) -> dict[str, str | None]:
     """What the paper prints and the difference; no difference where they cannot be compared."""
-    if line["paper_mean"] is None:
-        return {"printed": None, "difference": None}
-    printed = percent(line["paper_mean"], line["paper_std"])
-    if not line["comparable"]:
-        return {"printed": f"{printed}, not comparable", "difference": None}
-    return {"printed": printed, "difference": f"{100 * (line['test_mean'] - line['paper_mean']):+.1f}"}
+    mean, std = line.get("paper_mean"), line.get("paper_std")
+    if mean is None or std is None:
+        return {"printed": None, "diff": None}
+    difference = f"{100 * (line['test_mean'] - mean):+.1f}" if line.get("comparable") else None
+    return {"printed": percent(mean, std), "diff": difference}
 
 
 def _jobs(asked: Sequence[Cell], splits: Sequence[int], masks: str | None) -> list[Job]:

@@ -227,10 +227,15 @@ def _tests(trials: Sequence[Trial]) -> list[float]:
 
 def _seconds_noted(path: Path) -> float:
     """What :class:`_Work` has noted down; 0 where it has not begun."""
+    if not path.exists():
+        return 0.0
     try:
-        return float(json.loads(path.read_text(encoding="utf-8"))["seconds"]) if path.exists() else 0.0
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is damaged: remove its folder to measure the cell from the beginning.") from error
+        seconds = float(json.loads(path.read_text(encoding="utf-8"))["seconds"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise InputError(f"{path} is damaged: remove its folder to measure the cell from the beginning.")
+    return seconds
 
 
 class _Work:

@@ -8,19 +8,25 @@ processes share a GPU's memory evenly; their kernels run side by side only under
 from __future__ import annotations
 
 import dataclasses
+import math
 import multiprocessing
 import signal
+import sys
+import threading
 import time
 from collections import deque
-from collections.abc import Generator, Sequence
-from contextlib import suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.process import keep_memory
+from hyperboloid.scores import percent
 from hyperboloid.training.config import use_device
+from hyperboloid.training.interrupt import held_interrupt
 from hyperboloid.training.many import Watcher
 from hyperboloid.training.memory import share_machine
 
@@ -37,8 +43,8 @@ LEAVE_IN = 5.0
 class Onlooker(Protocol):
     """Is told what all processes are at."""
 
-    def at_work(self, texts: Sequence[str]) -> None:
-        """One text for each that works."""
+    def at_work(self, texts: Sequence[str], ended: int, total: int) -> None:
+        """One text for each that works; so many of all measurements have ended."""
 
 
 def measured_at_once(
@@ -63,28 +69,70 @@ def measured_at_once(
     waiting = deque((own, chosen.get(key)) for key, own in by_cell.items())
     count = min(workers, len(waiting))
     pool: list[_Worker] = []
+    with _terminated_in_order():
+        try:
+            for _ in range(count):
+                with _without_interrupts():
+                    pool.append(_Worker(dataclasses.replace(plan, workers=count)))
+                pool[-1].begin(*waiting.popleft())
+            busy, over = {worker.pipe: worker for worker in pool}, 0
+            while busy:
+                for pipe in wait(list(busy)):
+                    worker = busy[pipe]  # type: ignore[index]
+                    message = worker.message()
+                    if isinstance(message, Ended):
+                        over += 1
+                        yield message
+                    elif isinstance(message, str):
+                        worker.at = message
+                        onlooker.at_work([other.at for other in busy.values()], over, len(jobs))
+                    elif isinstance(message, Exception):
+                        raise message
+                    elif waiting:
+                        worker.begin(*waiting.popleft())
+                    else:
+                        del busy[worker.pipe]
+        finally:
+            _dismiss(pool)
+
+
+@contextmanager
+def _terminated_in_order() -> Iterator[None]:
+    """SIGTERM ends this process like an error, by way of its ``finally``, where the others are let go."""
+
+    def leave(number: int, frame: Any) -> None:
+        raise SystemExit(128 + number)
+
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, leave)
     try:
-        for _ in range(count):
-            pool.append(_Worker(dataclasses.replace(plan, workers=count)))
-            pool[-1].begin(*waiting.popleft())
-        busy = {worker.pipe: worker for worker in pool}
-        while busy:
-            for pipe in wait(list(busy)):
-                worker = busy[pipe]  # type: ignore[index]
-                message = worker.message()
-                if isinstance(message, Ended):
-                    yield message
-                elif isinstance(message, str):
-                    worker.at = message
-                    onlooker.at_work([other.at for other in busy.values()])
-                elif isinstance(message, Exception):
-                    raise message
-                elif waiting:
-                    worker.begin(*waiting.popleft())
-                else:
-                    del busy[worker.pipe]
+        yield
     finally:
-        _dismiss(pool)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Ctrl-C comes into effect afterwards, and is no matter at all for the processes that are started here.
+
+    They are born with it blocked: until they could ignore it they import for seconds, and it would end that in the
+    middle. This process must know of all that it has started.
+    """
+    if sys.platform == "win32":  # has nothing to block it with
+        yield
+        return
+    with held_interrupt() as pressed:
+        resource_tracker.ensure_running()  # multiprocessing's helper: started below, it would lift the block
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    if pressed():
+        raise KeyboardInterrupt
 
 
 class _Worker:
@@ -97,6 +145,7 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.at = ""
+        self.has_told = False
 
     def begin(self, jobs: list[Job], chosen: Line | None) -> None:
         """Give it the jobs of one cell."""
@@ -109,9 +158,11 @@ class _Worker:
     def message(self) -> Any:
         """What it has to tell."""
         try:
-            return self.pipe.recv()
+            message = self.pipe.recv()
         except (EOFError, OSError):
             raise self._death() from None
+        self.has_told = True
+        return message
 
     def _death(self) -> TrainingError:
         self.process.join()
@@ -126,15 +177,22 @@ class _Worker:
 def _dismiss(pool: Sequence[_Worker]) -> None:
     """Let all leave: they find the pipe closed when they next tell something, and kernels are not cut off.
 
-    One that takes too long is stopped where it is, for what it has not finished goes on the next time anyway.
+    One that takes too long is stopped where it is, for what it has not finished goes on the next time anyway; so are
+    those that have not begun, and all if Ctrl-C is pressed again.
     """
-    for worker in pool:
-        worker.pipe.close()
     until = time.monotonic() + LEAVE_IN
-    for worker in pool:
-        worker.process.join(max(0.0, until - time.monotonic()))
-        worker.process.terminate()
-        worker.process.join()
+    try:
+        for worker in pool:
+            worker.pipe.close()
+            if not worker.has_told:
+                worker.process.terminate()
+        for worker in pool:
+            worker.process.join(max(0.0, until - time.monotonic()))
+    finally:
+        for worker in pool:
+            worker.process.terminate()
+        for worker in pool:
+            worker.process.join()
 
 
 class _NobodyThere(Exception):
@@ -188,11 +246,17 @@ class _Told:
 
     def start(self, what: str, number: int, total: int) -> None:
         self.what = what
+        _send(self.pipe, what)
 
     def stage(self, name: str) -> Watcher:
+        score = -math.inf
+
         def tell(alive: int, epoch: int, best: float, finished: int, total: int) -> None:
+            nonlocal score
+            score = max(score, best) if epoch else score
             if time.monotonic() - self.last >= TELL_EVERY:
                 self.last = time.monotonic()
-                _send(self.pipe, f"{self.what}, {name}: {finished} of {total} done, {alive} alive at epoch {epoch}")
+                text = f"{self.what}, {name}: {finished} of {total}, {alive} alive at epoch {epoch}"
+                _send(self.pipe, text + (f", best {percent(score)} %" if math.isfinite(score) else ""))
 
         return tell

@@ -16,20 +16,61 @@ Lines of the experiments that are drawn have the same names, null where one mean
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from hyperboloid.errors import InputError
-from hyperboloid.training.settings import Settings
+from hyperboloid.training.settings import Settings, check_names
 
 from .cells import CELL_EXPERIMENTS, Cell, all_cells
 
 Line = dict[str, Any]
 Key = tuple[str, str, str, int]
+
+#: What a line should be, and what to do where it is not.
+_A_CELL, CURE = "a measured cell", "correct or remove the line"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_number, value))
+
+
+#: What kind of value belongs to which names of a line, or of its protocol, if it has them.
+_KINDS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+    ("text", "experiment dataset graph task model parts commit device dtype", lambda value: isinstance(value, str)),
+    ("a whole number above 0", "dim runs grid tried search layers", lambda value: _is_whole(value) and value > 0),
+    ("a number", "test_mean val_mean", _is_number),
+    ("a number of at least 0", "test_std seconds epochs seeds", lambda value: _is_number(value) and value >= 0),
+    ("a number or null", "paper_mean paper_std", lambda value: value is None or _is_number(value)),
+    ("true or false", "comparable", lambda value: isinstance(value, bool)),
+    ("a whole number or text", "split", lambda value: _is_whole(value) or isinstance(value, str)),
+    ("a list of numbers", "tests", _are_numbers),
+    ("a JSON object", "settings protocol versions", lambda value: isinstance(value, dict)),
+    (
+        "a JSON object of lists of numbers",
+        "test_by_split",
+        lambda value: isinstance(value, dict) and all(own and _are_numbers(own) for own in value.values()),
+    ),
+)
+_KIND_OF = {name: (kind, fits) for kind, names, fits in _KINDS for name in names.split()}
+#: What a measurement has by any experiment that measures cells, and what those of Tables 4 to 6 have besides.
+_NEEDED = ("dataset", "task", "model", "dim", "test_mean", "test_std", "runs", "split", "settings", "protocol")
+_NEEDED_OF_CELLS = ("grid", "parts")
+#: What lines of experiments that are drawn share with them, or is null there.
+_SHARED = ("dataset", "task", "model", "dim", "test_mean", "test_std", "seconds", "settings", "protocol")
 
 
 def key_of(line: Mapping[str, Any]) -> Key:
@@ -82,12 +123,10 @@ def read_results(folder: Path, experiments: Iterable[str] = CELL_EXPERIMENTS) ->
     lines: list[Line] = []
     for experiment in experiments:
         for where, line in read_lines(folder, experiment):
-            if not all(isinstance(part, (str, int)) for part in key_of(line)) or key_of(line) not in known:
-                raise InputError(f"{where} belongs to no cell of the paper: {' '.join(map(str, key_of(line)))}.")
-            if not isinstance(line.get("grid"), int):
-                raise InputError(f"{where} does not say how large its grid was.")
-            if not isinstance(line.get("parts"), str):
-                raise InputError(f"{where} does not say what its parts are.")
+            key = key_of(line)
+            if key not in known:
+                raise InputError(f"{where} belongs to no cell of the paper: {' '.join(map(str, key))}; {CURE}.")
+            _check(line, where, _NEEDED_OF_CELLS)
             lines.append(line)
     return lines
 
@@ -98,7 +137,17 @@ def read_lines(folder: Path, experiment: str) -> list[tuple[str, Line]]:
     Raises:
         InputError: a line is not one of a measured cell.
     """
-    return [(where, _checked(raw, where)) for raw, where in _raw_lines(folder, experiment)]
+    lines = []
+    for line, where in _parsed(folder, experiment, _A_CELL):
+        if not isinstance(line, dict):
+            raise InputError(f"{where} is not {_A_CELL}: it is not a JSON object; {CURE}.")
+        _check(line, where, _NEEDED)
+        protocol = line["protocol"]
+        _check(protocol, where)
+        for settings in (line["settings"], {name: protocol[name] for name in ("layers", "mean") if name in protocol}):
+            _check_settings(settings, where)
+        lines.append((where, line))
+    return lines
 
 
 def read_figure_results(folder: Path, experiment: str, needs: Iterable[str]) -> list[Line]:
@@ -112,31 +161,70 @@ def read_figure_results(folder: Path, experiment: str, needs: Iterable[str]) -> 
     Raises:
         InputError: a line is something else.
     """
-    lines = []
-    for raw, where in _raw_lines(folder, experiment):
-        try:
-            line = json.loads(raw)
-        except ValueError as error:
-            raise InputError(f"{where} is not a measurement of '{experiment}': {error}.") from error
-        missing = [name for name in needs if not isinstance(line, dict) or name not in line]
-        if missing:
-            raise InputError(f"{where} is not a measurement of '{experiment}': it has no {missing[0]}.")
+    lines, one = [], f"a measurement of '{experiment}'"
+    for line, where in _parsed(folder, experiment, one):
+        reasons = [f"it has no {name}" for name in needs if not isinstance(line, dict) or name not in line]
+        if not reasons:
+            found = (_wrong_kind(line, name) for name in _SHARED if line.get(name) is not None)
+            reasons = [reason for reason in found if reason is not None]
+        if reasons:
+            raise InputError(f"{where} is not {one}: {reasons[0]}; {CURE}.")
         lines.append(line)
     return lines
 
 
-def _raw_lines(folder: Path, experiment: str) -> Iterator[tuple[str, str]]:
-    """Lines of an experiment's file that are not blank, and where they stand; a file that is not there has none."""
+def _parsed(folder: Path, experiment: str, what: str) -> Iterator[tuple[Any, str]]:
+    """What the lines of an experiment's file hold that are not blank, and where they stand.
+
+    A file that is not there has none; ``what`` says what each of them should be.
+    """
     path = results_path(folder, experiment)
-    if not path.exists():
-        return
     try:
-        text = path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read {path}: {error}.") from error
+        if not path.exists():
+            return
+        data = path.read_bytes()
+        text = data.decode("utf-8")
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {error.strerror}; name another folder of results.") from error
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"Cannot read {path}, line {number}: it is not UTF-8 text; {CURE}.") from error
     for number, raw in enumerate(_whole(text).split("\n"), start=1):
         if raw.strip():
-            yield raw, f"{path}, line {number}"
+            where = f"{path}, line {number}"
+            try:
+                line = json.loads(raw)
+            except (ValueError, RecursionError) as error:
+                raise InputError(f"{where} is not {what}: it is not JSON; {CURE}.") from error
+            yield line, where
+
+
+def _check(line: Mapping[str, Any], where: str, needed: Iterable[str] = ()) -> None:
+    """Refuse a line, or the protocol in it, that lacks something or has something that is not of its kind."""
+    for name in needed:
+        if name not in line:
+            raise InputError(f"{where} is not {_A_CELL}: it has no {name}; {CURE}.")
+    for name in line:
+        if (wrong := _wrong_kind(line, name)) is not None:
+            raise InputError(f"{where} is not {_A_CELL}: {wrong}; {CURE}.")
+
+
+def _wrong_kind(line: Mapping[str, Any], name: str) -> str | None:
+    """What is wrong with a value of a line; None where nothing is known to be."""
+    kind, fits = _KIND_OF.get(name, ("", None))
+    if fits is None or fits(line[name]):
+        return None
+    return f"its {name} is {shorten(json.dumps(line[name]), 40, placeholder=' …')}, not {kind}"
+
+
+def _check_settings(settings: Mapping[str, Any], where: str) -> None:
+    """Refuse settings that no model can have."""
+    try:
+        check_names(settings)
+        Settings(**settings)
+    except InputError as error:
+        reason = str(error).partition(";")[0].rstrip(".")
+        raise InputError(f"{where} is not {_A_CELL}, for its settings cannot be: {reason}; {CURE}.") from error
 
 
 def append_line(folder: Path, line: Line) -> None:
@@ -160,24 +248,6 @@ def _whole(text: str) -> str:
     lines, _, last = text.rpartition("\n")
     try:
         json.loads(last or "null")
-    except ValueError:
+    except (ValueError, RecursionError):
         return lines + "\n" if lines else ""
     return text
-
-
-def _checked(raw: str, where: str) -> Line:
-    """A line that is what it should be, or one sentence."""
-    try:
-        line: Line = json.loads(raw)
-        key_of(line)
-        numbers = [line["test_mean"], line["test_std"], line["runs"]]
-        whole = (
-            isinstance(line["protocol"], dict)
-            and isinstance(line["settings"], dict)
-            and isinstance(line["split"], (int, str))
-        )
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{where} is not a measured cell: {error!r}.") from error
-    if not whole or not all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers) or line["runs"] < 1:
-        raise InputError(f"{where} is not a measured cell: its numbers are missing or not finite.")
-    return line
