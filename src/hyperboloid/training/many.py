@@ -100,10 +100,10 @@ def train_many(
                 turns.appendleft((group, size))
                 continue
             except (MemoryError, RuntimeError) as error:  # others may have taken what was free
-                if not (isinstance(error, torch.OutOfMemoryError) or lacks_memory(error)):
+                gpu = isinstance(error, torch.OutOfMemoryError)
+                if not gpu and not lacks_memory(error):
                     raise
                 if len(chunk) == 1:
-                    gpu = task.device.type == "cuda"
                     raise NoRoom(
                         f"{'The GPU has' if gpu else 'There is'} no room for even one model: use a smaller --dim"
                         f"{' or --device cpu, or wait until it is free' if gpu else ''}."
