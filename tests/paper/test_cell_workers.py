@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -134,27 +134,33 @@ def test_processes_killed_between_two_cells_lose_no_line(tmp_path):
     assert measure(tmp_path, asked, Quiet()).measured == len(asked) - len(ended)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_nobody_works_on_when_the_command_is_stopped(tmp_path, number, take_interrupts):
-    words = "paper run node --datasets disease --dims 8 --models lgcn,hgcn --epochs 1000000 --no-halving --workers 2"
-    command, workers = [sys.executable, "-m", "hyperboloid", *words.split()], []
+@contextmanager
+def two_workers(folder, take_interrupts, *options):
+    """The command with two processes, and a list of those that must not outlive the test."""
+    words = "paper run node --datasets disease --dims 8 --models lgcn,hgcn --workers 2"
+    command, workers = [sys.executable, "-m", "hyperboloid", *words.split(), *options], []
     with subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        preexec_fn=take_interrupts,
-    ) as parent:  # fmt: skip
+        command, cwd=folder, stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=take_interrupts
+    ) as parent:
         try:
-            wait_for(lambda: len(list(tmp_path.glob("runs/paper/*/spent.json"))) == 2)  # both are at work
-            workers += children(parent.pid)
-            assert len(workers) == 2
-            # Ctrl-C reaches all processes of a terminal, a kill only the one
-            (os.killpg if number == signal.SIGINT else os.kill)(parent.pid, number)
-            _, told = parent.communicate(timeout=240)
-            wait_for(lambda: not any(map(is_running, workers)))
+            yield parent, workers
         finally:
             parent.kill()
             for pid in filter(is_running, workers):
                 os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nobody_works_on_when_the_command_is_stopped(tmp_path, number, take_interrupts):
+    with two_workers(tmp_path, take_interrupts, "--epochs", "1000000", "--no-halving") as (parent, workers):
+        wait_for(lambda: len(list(tmp_path.glob("runs/paper/*/spent.json"))) == 2)  # both are at work
+        workers += children(parent.pid)
+        assert len(workers) == 2
+        # Ctrl-C reaches all processes of a terminal, a kill only the one
+        (os.killpg if number == signal.SIGINT else os.kill)(parent.pid, number)
+        _, told = parent.communicate(timeout=240)
+        wait_for(lambda: not any(map(is_running, workers)))
     if number == signal.SIGINT:
         assert (parent.returncode, told) == (130, "Interrupted; the same command goes on where it stopped.\n")
     assert not (tmp_path / "results").exists()
@@ -163,29 +169,19 @@ def test_nobody_works_on_when_the_command_is_stopped(tmp_path, number, take_inte
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at processes as Linux shows them")
 @pytest.mark.parametrize("how", ["Ctrl-C", "Ctrl-C twice", "SIGTERM"])
 def test_nothing_is_left_of_processes_that_were_still_starting(tmp_path, how, take_interrupts):
-    words = "paper run node --datasets disease --dims 8 --models lgcn,hgcn --workers 2"
-    command, workers = [sys.executable, "-m", "hyperboloid", *words.split()], []
-    with subprocess.Popen(
-        command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        preexec_fn=take_interrupts,
-    ) as parent:  # fmt: skip
-        try:
-            wait_for(lambda: len(children(parent.pid)) == 2)  # which import for seconds
-            workers += children(parent.pid)
-            if how == "SIGTERM":
-                parent.terminate()
-            else:
+    with two_workers(tmp_path, take_interrupts) as (parent, workers):
+        wait_for(lambda: len(children(parent.pid)) == 2)  # which import for seconds
+        workers += children(parent.pid)
+        if how == "SIGTERM":
+            parent.terminate()
+        else:
+            os.killpg(parent.pid, signal.SIGINT)
+        if how == "Ctrl-C twice":
+            time.sleep(0.1)
+            with suppress(ProcessLookupError):
                 os.killpg(parent.pid, signal.SIGINT)
-            if how == "Ctrl-C twice":
-                time.sleep(0.1)
-                with suppress(ProcessLookupError):
-                    os.killpg(parent.pid, signal.SIGINT)
-            _, told = parent.communicate(timeout=240)
-            wait_for(lambda: not any(map(is_running, workers)))
-        finally:
-            parent.kill()
-            for pid in filter(is_running, workers):
-                os.kill(pid, signal.SIGKILL)
+        _, told = parent.communicate(timeout=240)
+        wait_for(lambda: not any(map(is_running, workers)))
     interrupted = 130, "Interrupted; the same command goes on where it stopped.\n"
     assert (parent.returncode, told) == ((143, "") if how == "SIGTERM" else interrupted)
     assert not (tmp_path / "results").exists()

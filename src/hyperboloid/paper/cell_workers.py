@@ -12,7 +12,6 @@ import math
 import multiprocessing
 import signal
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
@@ -25,6 +24,7 @@ from typing import Any, Protocol
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.process import keep_memory
 from hyperboloid.scores import percent
+from hyperboloid.signals import handled
 from hyperboloid.training.config import use_device
 from hyperboloid.training.interrupt import held_interrupt
 from hyperboloid.training.many import Watcher
@@ -103,15 +103,8 @@ def _terminated_in_order() -> Iterator[None]:
     def leave(number: int, frame: Any) -> None:
         raise SystemExit(128 + number)
 
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    with handled(signal.SIGTERM, leave):
         yield
-        return
-    signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 @contextmanager

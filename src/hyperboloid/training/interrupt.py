@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from hyperboloid.signals import handled
 
 
 @contextmanager
 def held_interrupt() -> Iterator[Callable[[], bool]]:
     """Hold Ctrl-C back, and give a function that says whether it was pressed; pressed again it interrupts at once.
 
-    Outside the main thread, or where Ctrl-C already means something else, nothing is changed.
+    Where :func:`handled` changes nothing, it never was.
     """
     pressed = False
 
@@ -23,12 +24,5 @@ def held_interrupt() -> Iterator[Callable[[], bool]]:
             raise KeyboardInterrupt
         pressed = True
 
-    ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield lambda: False
-        return
-    signal.signal(signal.SIGINT, note)
-    try:
+    with handled(signal.SIGINT, note):
         yield lambda: pressed
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
