@@ -29,14 +29,19 @@ RUNS = [
     for seed, (lr, p, penalty) in enumerate([(0.001, 0.0, 0.0), (0.05, 0.5, 1e-4), (0.02, 0.2, 0.0), (0.01, 0.8, 0.1)])
 ]
 
+GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+#: Model, device, and whether its models are one program; on a GPU they always are, and their epochs are recorded.
+WAYS = [("gcn", "cpu", True), ("gcn", "cpu", False)]
+WAYS += [pytest.param(model, "cuda", True, marks=GPU) for model in ("gcn", "lgcn", "gat")]
+
 
 class Stopped(Exception):
     pass
 
 
-def train(journal, task, model="gcn", runs=RUNS, every=None, dtype=torch.float64, **options):
+def train(journal, task, model="gcn", runs=RUNS, every=None, dtype=torch.float64, device="cpu", **options):
     """Train what is missing; with ``every``, training is stopped at every so many looks at the clock, and goes on."""
-    task_for = task_factory(load_graph("karate"), task, 0, dtype, "cpu")
+    task_for = task_factory(load_graph("karate"), task, 0, dtype, device)
     for stops in range(1000):
         looks = itertools.count(1)
 
@@ -61,14 +66,15 @@ def train(journal, task, model="gcn", runs=RUNS, every=None, dtype=torch.float64
 
 
 @pytest.mark.parametrize("halving", [False, True])
-@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("task", ["link", "node"])
-def test_stopped_again_and_again_it_comes_to_the_same(task, together, halving, tmp_path, monkeypatch):
+@pytest.mark.parametrize(("model", "device", "together"), WAYS)
+def test_stopped_again_and_again_it_comes_to_the_same(model, device, together, task, halving, tmp_path, monkeypatch):
     """Every 30 epochs, or amid an epoch of models that take turns, which is where some leave."""
     monkeypatch.setattr(memory, "CACHED", memory.CACHED if together else 0)
-    whole, _ = train(Journal(None), task, halving=halving, test=not halving)
+    options = {"device": device, "halving": halving, "test": not halving}
+    whole, _ = train(Journal(None), task, model, **options)
     journal = Journal(tmp_path / "trials.jsonl")
-    broken, stops = train(journal, task, every=31 if together else 83, halving=halving, test=not halving)
+    broken, stops = train(journal, task, model, every=31 if together else 83, **options)
     assert stops >= 3
     assert len({t.outcome.epochs for t in whole}) > 1
     for ours, theirs in zip(broken, whole, strict=True):
