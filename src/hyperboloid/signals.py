@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 #: What is called with a signal's number and the frame that it has come in.
@@ -28,3 +28,8 @@ def handled(number: signal.Signals, handler: Handler) -> Iterator[None]:
         yield
     finally:
         signal.signal(number, usual)
+
+
+def ignored(number: signal.Signals) -> AbstractContextManager[None]:
+    """Let a signal do nothing: a second Ctrl-C while the first one is answered, say."""
+    return handled(number, lambda number, frame: None)

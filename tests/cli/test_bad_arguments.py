@@ -331,6 +331,16 @@ def test_words_that_do_not_parse_are_refused(cli, tmp_path, words):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("word", ["0-4", "1_0", "5.0", "1e3", "٣", "four", "9" * 5000])
+@pytest.mark.parametrize("command", ["train karate --seeds", "sweep karate --tries", "paper run node --epochs"])
+def test_what_is_no_whole_number_is_refused(cli, tmp_path, command, word):
+    result = cli(*command.split(), word)
+    assert result.code == 2
+    assert f"Invalid value for '{command.split()[-1]}'" in result.err
+    assert "is not a whole number" in " ".join(result.err.replace("│", " ").split())
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_error_of_many_lines_is_said_in_one(cli, tmp_path):
     assert refused(cli, ["train", "no\nsuch\n.csv"], tmp_path) == "there is no file no such .csv; check the path"
 

@@ -61,6 +61,14 @@ def test_diverged_models_have_no_best_score(screen):
     assert screen.lines[-1] == "3 of 16 alive at epoch 25"
 
 
+def test_a_stage_ends_when_time_is_up(screen):
+    tell = StageDisplay(screen.bars, time.monotonic() + 60).stage("lgcn, search")
+    tell(16, 0, 0.0, 0, 10**9)
+    time.sleep(0.1)
+    tell(15, 25, 0.5, 0, 10**9)
+    assert re.fullmatch(r"1 of .* 0:00:0\d, at most 0:0[01]:\d\d left", screen.lines[1])
+
+
 def test_what_was_there_before_took_no_time(screen):
     bar = screen.bars.add()
     bar.begin("resumed", 1000)
@@ -115,15 +123,16 @@ def test_a_sweep_on_a_terminal(tmp_path, take_interrupts):
         r"\d+ of \d+ +\S.* 0:0\d:\d\d, about \d+:\d\d:\d\d left",
         r"\d+ of \d+ alive at epoch \d+, best validation \d+\.\d %",
     )
-    seen, ended = "", False
+    seen, sent, ended = "", False, False
     deadline = time.monotonic() + 120
     while not ended:
         try:
             seen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", os.read(ours, 4096).decode(errors="replace"))
         except OSError:  # nobody is there any more
             ended = True
-        if all(re.search(what, seen) for what in wanted) or time.monotonic() > deadline:
+        if not sent and (all(re.search(what, seen) for what in wanted) or time.monotonic() > deadline):
             running.send_signal(signal.SIGINT)
+            sent = True
     os.close(ours)
     assert running.wait(60) == 130
     assert all(re.search(what, seen) for what in wanted), seen

@@ -83,10 +83,20 @@ def test_nothing_is_said_once_all_is_done(interrupted):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at a process as Linux shows it")
-def test_a_command_whose_libraries_are_on_their_way_in_ends_with_one_sentence(interrupted, tmp_path):
-    words = "paper run node --datasets disease --dims 8 --models gcn --epochs 1000000 --workers 2"
+@pytest.mark.parametrize(
+    ("words", "how"),
+    [
+        (
+            "paper run node --datasets disease --dims 8 --models gcn --epochs 1000000 --workers 2",
+            "goes on where it stopped",
+        ),
+        ("sweep karate --epochs 1000000", "starts again"),
+        ("train karate --epochs 1000000", "starts again"),
+    ],
+)
+def test_a_command_whose_libraries_are_on_their_way_in_ends_with_one_sentence(words, how, interrupted, tmp_path):
     found = interrupted("-m", "hyperboloid", *words.split(), ready=is_loading_torch)
-    assert found == (130, "", "Interrupted; the same command goes on where it stopped.\n")
+    assert found == (130, "", f"Interrupted; the same command {how}.\n")
     assert not list(tmp_path.iterdir())
 
 

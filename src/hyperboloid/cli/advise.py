@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .options import DataDir, Device, Features, GraphArgument, GraphTask, Json, Labels, Weight, words
+from .starting import starting
 from .sweep import chosen_folder, parse_time, show_models
 
 if TYPE_CHECKING:
@@ -33,11 +34,12 @@ def command(
     seconds = parse_time(budget)
     out = chosen_folder(out, resume, "advise", graph, task)
 
-    from hyperboloid.analysis.advise import advise
+    with starting():
+        from hyperboloid.analysis.advise import advise
 
-    from .progress import search_display
+        from .progress import search_display
 
-    with search_display(out) as watch:
+    with search_display(out, seconds) as watch:
         found = advise(
             graph,
             task=task,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import Json, RunArgument, check_picture
+from .options import Json, RunArgument, check_picture, integer
 
 if TYPE_CHECKING:
     from hyperboloid.analysis.attention import LayerSummary
@@ -18,7 +18,7 @@ def command(
     run: RunArgument,
     node: Annotated[str | None, typer.Option(metavar="ID", help="Show what this node attends to.")] = None,
     out: Annotated[Path | None, typer.Option(help="PNG or SVG file.", show_default="RUN/attention.png")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the shuffled labels.")] = 0,
+    seed: Annotated[int, typer.Option(parser=integer, help="Seed of the shuffled labels.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Show what a run's layers attend to; of several runs the best on validation is used."""

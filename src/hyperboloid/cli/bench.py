@@ -10,7 +10,7 @@ import typer
 
 from hyperboloid.errors import InputError
 
-from .options import DataDir, Device, Json, interruptible
+from .options import DataDir, Device, Json, integer, interruptible
 
 
 def command(
@@ -23,7 +23,9 @@ def command(
         ),
     ] = None,
     device: Device = "cpu",
-    threads: Annotated[int | None, typer.Option(help="Threads on a CPU.", show_default="torch's choice")] = None,
+    threads: Annotated[
+        int | None, typer.Option(parser=integer, help="Threads on a CPU.", show_default="torch's choice")
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Tiny sizes, to see that everything works; written below runs/quick/.")
     ] = False,

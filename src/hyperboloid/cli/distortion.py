@@ -14,7 +14,7 @@ import typer
 from hyperboloid.errors import check_seed
 from hyperboloid.scores import spread_of
 
-from .options import Json, RunArgument, check_picture
+from .options import Json, RunArgument, check_picture, integer
 
 if TYPE_CHECKING:
     from hyperboloid.analysis.distortion import Distortion
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 def command(
     run: RunArgument,
-    seed: Annotated[int, typer.Option(help="Seed of the nodes taken where there are too many pairs.")] = 0,
+    seed: Annotated[
+        int, typer.Option(parser=integer, help="Seed of the nodes taken where there are too many pairs.")
+    ] = 0,
     out: Annotated[
         Path | None, typer.Option(help="PNG or SVG file: embedded against graph distances.", show_default="none")
     ] = None,

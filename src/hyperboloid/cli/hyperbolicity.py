@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import DataDir, GraphArgument, Json, check_picture
+from .options import DataDir, GraphArgument, Json, check_picture, integer
 
 if TYPE_CHECKING:
     from hyperboloid.graphs import Graph
@@ -22,7 +22,7 @@ def command(
     precision: Annotated[
         float, typer.Option(help="Half width of the 95 % confidence interval of δ_avg, at most.")
     ] = 0.005,
-    seed: Annotated[int, typer.Option(help="Seed of the sampled quadruples.")] = 0,
+    seed: Annotated[int, typer.Option(parser=integer, help="Seed of the sampled quadruples.")] = 0,
     data_dir: DataDir = None,
     out: Annotated[
         Path | None, typer.Option(help="PNG or SVG file for the distribution of δ⁺.", show_default="none")

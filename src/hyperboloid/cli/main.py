@@ -8,21 +8,19 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from hyperboloid.errors import InputError, TrainingError, lacks_memory
+from hyperboloid.signals import ignored
 from hyperboloid.version import __version__
 
-from .starting import starting
+from .starting import AGAIN, starting
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup
-
-#: How to go on after Ctrl-C, where a command has no more to say about it.
-AGAIN = "the same command starts again"
 
 
 def main() -> None:
     """Run the command; 0 done, 1 failed, 2 bad input, 130 interrupted."""
     try:
-        with starting(AGAIN):
+        with starting():
             from hyperboloid.process import keep_memory, wait_briefly
 
             wait_briefly()  # no command has imported torch yet
@@ -44,7 +42,8 @@ def main() -> None:
         _say(f"There is not enough memory: {error}")
         sys.exit(1)
     except KeyboardInterrupt:
-        print(f"Interrupted; {AGAIN}.", file=sys.stderr)
+        with ignored(signal.SIGINT):
+            print(f"Interrupted; {AGAIN}.", file=sys.stderr)
         sys.exit(130)
     finally:
         # Ctrl-C has nothing left to stop. Registered last, this comes first, before libraries tidy up.
@@ -78,7 +77,7 @@ def _program() -> TyperGroup:
         """Ctrl-C ends commands with a sentence that have none of their own for it."""
 
         def make_context(self, *args: Any, **options: Any) -> Any:
-            with starting(AGAIN):
+            with starting():
                 return super().make_context(*args, **options)
 
         def invoke(self, ctx: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,15 @@ import typer
 
 from hyperboloid.errors import InputError
 from hyperboloid.scores import score
+from hyperboloid.signals import ignored
+
+
+def integer(value: str | int) -> int:
+    """Parse ``-3``; what typer makes of ``int`` takes ``0-4`` for -4 and ``1_0`` for 10. It is given defaults too."""
+    if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", str(value)) is None:
+        raise typer.BadParameter(f"{value!r} is not a whole number.")
+    return int(value)
+
 
 GraphArgument = Annotated[
     str, typer.Argument(metavar="GRAPH", help="Name of a data set, or a file: CSV, TSV, Parquet, GraphML, GML, NPZ.")
@@ -31,7 +41,7 @@ GraphTask = Annotated[str, typer.Option(help="What to learn: link or node.")]
 Smiles = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of SMILES, for molecules.", show_default="smiles")
 ]
-Epochs = Annotated[int | None, typer.Option(help="At most so many epochs.", show_default="2000")]
+Epochs = Annotated[int | None, typer.Option(parser=integer, help="At most so many epochs.", show_default="2000")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Dtype = Annotated[str, typer.Option(help="float32 or float64.")]
 Json = Annotated[bool, typer.Option("--json", help="End with one JSON object on the last line of stdout.")]
@@ -65,8 +75,14 @@ def interruptible(how: str) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt as interrupt:
+        raise interrupted(how) from interrupt
+
+
+def interrupted(how: str) -> typer.Exit:
+    """Say what Ctrl-C has done and ``how`` to go on; to be raised."""
+    with ignored(signal.SIGINT):
         typer.echo(f"Interrupted; {how}.", err=True)
-        raise typer.Exit(130) from interrupt
+    return typer.Exit(130)
 
 
 def check_parent(path: Path) -> None:

@@ -13,7 +13,7 @@ import typer
 from hyperboloid.errors import InputError
 from hyperboloid.paper.registry import FIGURES
 
-from .options import Json, check_parent, check_runs, interruptible, numbers, words
+from .options import Json, check_parent, check_runs, integer, interruptible, numbers, words
 from .starting import starting
 from .sweep import parse_time
 
@@ -52,17 +52,22 @@ def run(
             f"missing of these three), zinc (7), or a figure: {', '.join(FIGURES)}.",
         ),
     ],
-    seed: Annotated[int, typer.Option(help="Seed of what is drawn at random.")] = 0,
+    seed: Annotated[int, typer.Option(parser=integer, help="Seed of what is drawn at random.")] = 0,
     datasets: Annotated[str | None, _cells_option(help="Only these graphs, like cora,usa.")] = None,
     dims: Annotated[str | None, _cells_option(help="Only these dimensions, like 8,16.")] = None,
     models: Annotated[str | None, _cells_option(help="Only these models, like lgcn,gcn.")] = None,
     seeds: Annotated[
-        int | None, _cells_option(help="Fresh initialisations.", show_default="10 for tables, zinc 1, else 3 to 10")
+        int | None,
+        _cells_option(
+            parser=integer, help="Fresh initialisations.", show_default="10 for tables, zinc 1, else 3 to 10"
+        ),
     ] = None,
-    tries: Annotated[int | None, _cells_option(help="Settings to try.", show_default="the whole grid")] = None,
+    tries: Annotated[
+        int | None, _cells_option(parser=integer, help="Settings to try.", show_default="the whole grid")
+    ] = None,
     halving: Annotated[bool, _cells_option(help="Stop the worse half of a search now and then.")] = True,
     epochs: Annotated[
-        int | None, _cells_option(help="At most so many epochs.", show_default="2000, for zinc 300")
+        int | None, _cells_option(parser=integer, help="At most so many epochs.", show_default="2000, for zinc 300")
     ] = None,
     properties: Annotated[
         str | None, typer.Option(rich_help_panel=ZINC, help="Only these properties, like logp,qed.")
@@ -73,13 +78,21 @@ def run(
     ] = None,
     trial_epochs: Annotated[
         int | None,
-        typer.Option(rich_help_panel=ZINC, help="Length of the runs that try learning rates.", show_default="epochs"),
+        typer.Option(
+            parser=integer,
+            rich_help_panel=ZINC,
+            help="Length of the runs that try learning rates.",
+            show_default="epochs",
+        ),
     ] = None,
     batch_size: Annotated[
-        int | None, typer.Option(rich_help_panel=ZINC, help="Molecules in a batch.", show_default="128")
+        int | None, typer.Option(parser=integer, rich_help_panel=ZINC, help="Molecules in a batch.", show_default="128")
     ] = None,
     molecules: Annotated[
-        int | None, typer.Option(rich_help_panel=ZINC, help="Train on so many only, to try it out.", show_default="all")
+        int | None,
+        typer.Option(
+            parser=integer, rich_help_panel=ZINC, help="Train on so many only, to try it out.", show_default="all"
+        ),
     ] = None,
     splits: Annotated[
         str | None, _cells_option(help="Also test the chosen setting over these splits, like 0-9.")
@@ -88,7 +101,8 @@ def run(
         str | None, _cells_option(help="Split of nodes that came with the data: authors, for amazon.")
     ] = None,
     layers: Annotated[
-        int | None, _cells_option(help="Of the models of Tables 4 to 6; 1 is measured beside.", show_default="2")
+        int | None,
+        _cells_option(parser=integer, help="Of the models of Tables 4 to 6; 1 is measured beside.", show_default="2"),
     ] = None,
     mean: Annotated[
         str | None,
@@ -104,7 +118,9 @@ def run(
         Path | None, _cells_option(help="Where the named data sets lie (default: $HYPERBOLOID_DATA, then the cache).")
     ] = None,
     device: Annotated[str, _cells_option(help="cpu or cuda.")] = "cpu",
-    workers: Annotated[int, _cells_option(help="Processes that measure cells of Tables 4 to 6 at the same time.")] = 1,
+    workers: Annotated[
+        int, _cells_option(parser=integer, help="Processes that measure cells of Tables 4 to 6 at the same time.")
+    ] = 1,
     again: Annotated[bool, _cells_option(help="Also what other code has measured of Tables 4 to 6.")] = False,
     dtype: Annotated[str, _cells_option(help="float32 or float64.")] = "float32",
     results: Annotated[Path, _cells_option(help="Folder that a line for each cell is added to.")] = Path("results"),

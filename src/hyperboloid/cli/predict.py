@@ -12,7 +12,7 @@ import typer
 
 from hyperboloid.errors import InputError
 
-from .options import DataDir, Features, Json, RunArgument, Smiles, Weight, check_parent
+from .options import DataDir, Features, Json, RunArgument, Smiles, Weight, check_parent, integer
 
 if TYPE_CHECKING:
     from hyperboloid.graphs import Graph
@@ -26,7 +26,9 @@ def command(
     ] = None,
     links: Annotated[bool, typer.Option("--links", help="Links that are not there yet, the likeliest first.")] = False,
     labels_: Annotated[bool, typer.Option("--labels", help="The class of every node.")] = False,
-    top: Annotated[int, typer.Option(help="How many links, or how many nodes or molecules to print.")] = 10,
+    top: Annotated[
+        int, typer.Option(parser=integer, help="How many links, or how many nodes or molecules to print.")
+    ] = 10,
     graph: Annotated[
         str | None, typer.Option(metavar="NEW", help="Predict on another graph with the same kind of features.")
     ] = None,

@@ -146,7 +146,7 @@ class StageDisplay:
 
     def __init__(self, bars: _Bars, until: float) -> None:
         self._bars = bars
-        self._all, self._stage = bars.add(until=until), bars.add()
+        self._all, self._stage = bars.add(until=until), bars.add(until=until)
 
     def count(self, ended: int, total: int) -> None:
         """So many of all searches have ended."""
@@ -206,9 +206,15 @@ def stage_display(until: float = math.inf) -> Iterator[StageDisplay | None]:
 
 
 @contextmanager
-def search_display(folder: Path) -> Iterator[Callable[[str, str], Watcher]]:
-    """What gives the watcher of each model's stage in a search; Ctrl-C tells how to go on with its folder."""
-    with interruptible(f"go on with the same command and --resume --out {folder}"), stage_display() as display:
+def search_display(folder: Path, budget: float) -> Iterator[Callable[[str, str], Watcher]]:
+    """What gives the watcher of each model's stage in a search; Ctrl-C tells how to go on with its folder.
+
+    Args:
+        folder: of the search.
+        budget: seconds that it may take.
+    """
+    how, until = f"go on with the same command and --resume --out {folder}", time.monotonic() + budget
+    with interruptible(how), stage_display(until) as display:
         begin = stage_lines if display is None else display.stage
         yield lambda model, stage: begin(f"{model}, {stage}")
 

@@ -10,9 +10,12 @@ from typing import Any
 
 from hyperboloid.signals import handled
 
+#: How to go on after Ctrl-C, where a command has no more to say about it.
+AGAIN = "the same command starts again"
+
 
 @contextmanager
-def starting(how: str) -> Iterator[None]:
+def starting(how: str = AGAIN) -> Iterator[None]:
     """Ctrl-C ends the program at once, with exit code 130 and a sentence on ``how`` to go on.
 
     No exception would do: libraries on their way in catch it now and then, as if something optional were not there, and

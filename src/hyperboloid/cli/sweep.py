@@ -25,10 +25,12 @@ from .options import (
     Labels,
     Weight,
     check_runs,
+    integer,
     numbers,
     settings_from,
     words,
 )
+from .starting import starting
 
 if TYPE_CHECKING:
     from hyperboloid.training.sweep import Sweep
@@ -39,11 +41,13 @@ def command(
     task: GraphTask = "link",
     models: Annotated[str, typer.Option(help="Models to compare, separated by commas.")] = "lgcn,hgcn,gcn,gat",
     dim: Annotated[
-        int | None, typer.Option(help="Width of the embeddings.", show_default="16, or those of --grid")
+        int | None, typer.Option(parser=integer, help="Width of the embeddings.", show_default="16, or those of --grid")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Fresh initialisations for the test.")] = 5,
+    seeds: Annotated[int, typer.Option(parser=integer, help="Fresh initialisations for the test.")] = 5,
     split: Annotated[str, typer.Option(help="Seed of the split.")] = "0",
-    tries: Annotated[int | None, typer.Option(help="Settings per model.", show_default="the whole grid")] = None,
+    tries: Annotated[
+        int | None, typer.Option(parser=integer, help="Settings per model.", show_default="the whole grid")
+    ] = None,
     grid: Annotated[
         Path | None,
         typer.Option(help='JSON file with values to try instead, like {"lr": [0.01, 0.001], "dropout": [0, 0.5]}.'),
@@ -74,14 +78,14 @@ def command(
     seconds = math.inf if budget is None else parse_time(budget)
     out = chosen_folder(out, resume, "sweep", graph, task)
 
-    from hyperboloid.training.settings import check_names
-    from hyperboloid.training.sweep import sweep
+    with starting():
+        from hyperboloid.training.settings import check_names
+        from hyperboloid.training.sweep import sweep
 
-    from .progress import search_display
+        from .progress import search_display
 
     check_names(settings)
-
-    with search_display(out) as watch:
+    with search_display(out, seconds) as watch:
         found = sweep(
             graph,
             task=task,

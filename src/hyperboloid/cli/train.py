@@ -23,6 +23,8 @@ from .options import (
     Task,
     Weight,
     check_runs,
+    integer,
+    interrupted,
     numbers,
     run_line,
     settings_from,
@@ -30,6 +32,7 @@ from .options import (
     unit,
     words,
 )
+from .starting import AGAIN, starting
 
 if TYPE_CHECKING:
     from hyperboloid.training.experiment import Experiment
@@ -41,10 +44,12 @@ def command(
     model: Annotated[
         str | None, typer.Option(help="Which model.", show_default="lgcn, for --task graph hgnn_l")
     ] = None,
-    dim: Annotated[int | None, typer.Option(help="Width of the embeddings.", show_default="the data set's")] = None,
+    dim: Annotated[
+        int | None, typer.Option(parser=integer, help="Width of the embeddings.", show_default="the data set's")
+    ] = None,
     epochs: Epochs = None,
-    seeds: Annotated[int, typer.Option(help="Number of initialisations.")] = 1,
-    seed: Annotated[int, typer.Option(help="The first initialisation's seed.")] = 0,
+    seeds: Annotated[int, typer.Option(parser=integer, help="Number of initialisations.")] = 1,
+    seed: Annotated[int, typer.Option(parser=integer, help="The first initialisation's seed.")] = 0,
     split: Annotated[
         str,
         typer.Option(help="Seed of the split; 0-4 or 0,3 for several. Molecules by scaffolds: --set masks=scaffold."),
@@ -75,10 +80,11 @@ def command(
     check_runs(seeds)
     splits = numbers(split, "--split")
 
-    from hyperboloid.training.fitting import fit
-    from hyperboloid.training.settings import check_names
+    with starting():
+        from hyperboloid.training.fitting import fit
+        from hyperboloid.training.settings import check_names
 
-    from .progress import progress_display
+        from .progress import progress_display
 
     check_names(settings)
     try:
@@ -105,9 +111,9 @@ def command(
                 **settings,
             )
     except KeyboardInterrupt as interrupt:
-        where = f"; go on with the same command and --resume --out {interrupt}" if interrupt.args else ""
-        typer.echo(f"Interrupted{where}.", err=True)
-        raise typer.Exit(130) from interrupt
+        # without a folder nothing has begun
+        how = f"go on with the same command and --resume --out {interrupt}" if interrupt.args else AGAIN
+        raise interrupted(how) from interrupt
     summary = experiment.summary
     runs, metric = summary["runs"], summary["metric"]
     several = len(runs) > 1
