@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -14,21 +12,18 @@ from typing import Any
 
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.graphs import Graph, load_graph
-from hyperboloid.graphs.store import graph_to_bytes
 from hyperboloid.nn.registry import check_task, get_model
 from hyperboloid.scores import two_errors
 
-from .checkpoint import write_atomically, write_json
-from .config import Config, read_config, use_device
-from .experiment import read_summary
+from .checkpoint import write_json
+from .config import Config, use_device
 from .grids import Choices, read_choices
 from .journal import Journal
-from .loop import start_training
-from .many import NoRoom, Watcher, train_many
-from .runner import finish_run
+from .many import NoRoom, Watcher
 from .selection import ROUNDS, Diverged, Rounds, Verdict, sweep_model
 from .settings import Settings, check_names, default_settings, taken_settings
-from .tasks import Score, Task, get_task
+from .sweep_folder import keep_best, open_folder
+from .tasks import Task, get_task
 
 #: Width of the embeddings, where nothing says it.
 DIM = 16
@@ -175,29 +170,25 @@ def sweep(
     check_names(settings)
     use_device(device)
     _check_request(models, task, seeds, tries, rounds)
-    choices = None if grid is None else read_choices(grid)
+    choices = {} if grid is None else read_choices(grid)
     if dim is not None:
         settings["dim"] = dim
-    elif "dim" not in (choices or {}):
+    elif "dim" not in choices:
         settings["dim"] = DIM
-    for setting in (choices or {}).keys() & settings.keys():
+    for setting in choices.keys() & settings.keys():
         raise InputError(f"'{setting}' is in the grid {grid} and was given besides: leave one of them out.")
     graph = load_graph(dataset, data_dir=data_dir, features=features, labels=labels, weight=weight)
     name = str(dataset) if isinstance(dataset, (str, Path)) else graph.name
-    tried = {name: [value] for name, value in settings.items()} | dict(choices or {})
-    fit = {model: _that_fit(tried, model) for model in models}
-    _check_use(tried, fit)
-    given = {model: {name: own[name][0] for name in settings if name in own} for model, own in fit.items()}
-    chosen = {model: default_settings(model, task, graph.name, **given[model]) for model in models}
-    configs = {
-        model: Config(name, graph.checksum, task, model, chosen[model], [split], list(range(seeds)), dtype, device)
-        for model in models
-    }
+    given, to_try = _by_model(models, settings, choices)
+    configs = {}
+    for model in models:
+        chosen = default_settings(model, task, graph.name, **given[model])
+        configs[model] = Config(name, graph.checksum, task, model, chosen, [split], list(range(seeds)), dtype, device)
     task_for = task_factory(graph, task, split, configs[models[0]].torch_dtype, device)
     for config in configs.values():
         task_for(config.settings)  # everything that can be wrong with the input shows here
     what = {"dataset": name, "checksum": graph.checksum, "task": task, "split": split, "dtype": dtype}
-    folder = _open_folder(Path(out), resume, what)
+    folder = open_folder(Path(out), resume, what)
     journal = Journal(folder / "trials.jsonl")
 
     verdicts: list[Verdict] = []
@@ -207,9 +198,7 @@ def sweep(
         share = (began + budget - time.monotonic()) / left
         watchers = None if watch is None else partial(watch, model)
         options: dict[str, Any] = {"seeds": seeds, "tries": tries, "halving": halving, "journal": journal}
-        options |= {"rounds": rounds, "short": short, **given[model]}
-        if choices is not None:
-            options["choices"] = {name: fit[model][name] for name in choices if name in fit[model]}
+        options |= {"rounds": rounds, "short": short, "choices": to_try[model] if choices else None, **given[model]}
         try:
             verdicts.append(sweep_model(model, graph, task, task_for, budget=share, watch=watchers, **options))
         # a model that has no place for this graph, no time, no room, or no luck
@@ -222,7 +211,7 @@ def sweep(
     verdicts.sort(key=lambda v: v.val, reverse=True)
     judge, seconds = task_for(verdicts[0].settings), time.monotonic() - began
     found = Sweep(folder, name, task, judge.metric, judge.guess("test"), judge.size("test"), verdicts, skipped, seconds)
-    _keep_best(found, configs[verdicts[0].model], graph, task_for)
+    keep_best(found, configs[verdicts[0].model], graph, task_for)
     write_json(folder / "summary.json", found.as_json())
     return found
 
@@ -242,6 +231,22 @@ def _check_request(models: Sequence[str], task: str, seeds: int, tries: int | No
     get_task(task)
     for model in models:
         check_task(model, task)
+
+
+def _by_model(
+    models: Sequence[str], settings: dict[str, Any], choices: Choices
+) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, list[Any]]]]:
+    """Those settings, and those values to try, that each model has a use for.
+
+    Raises:
+        InputError: no model has a use for one of them.
+    """
+    tried = {name: [value] for name, value in settings.items()} | dict(choices)
+    fit = {model: _that_fit(tried, model) for model in models}
+    _check_use(tried, fit)
+    given = {model: {name: own[name][0] for name in settings if name in own} for model, own in fit.items()}
+    to_try = {model: {name: own[name] for name in choices if name in own} for model, own in fit.items()}
+    return given, to_try
 
 
 def _that_fit(choices: Choices, model: str) -> dict[str, list[Any]]:
@@ -273,61 +278,3 @@ def task_factory(graph: Graph, task: str, split: int, dtype: Any, device: str) -
         return made[key]
 
     return task_for
-
-
-def _open_folder(folder: Path, resume: bool, what: dict[str, Any]) -> Path:
-    """Make the folder, or check that the one there holds this very sweep."""
-    path = folder / "sweep.json"
-    if folder.exists() and not resume:
-        raise InputError(f"{folder} exists already: choose another --out, or go on with it by --resume.")
-    if path.is_file():
-        try:
-            there = dict(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{path} is damaged: choose another --out.") from error
-        _check_same(folder, there, what)
-        return folder
-    # of a sweep that was killed at once there is an empty folder, or half a file
-    if folder.exists() and not (folder.is_dir() and {p.name for p in folder.iterdir()} <= {f"{path.name}.partial"}):
-        raise InputError(f"{folder} holds no sweep; choose another --out.")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"Cannot make the folder {folder}: {error.strerror}.") from error
-    write_json(path, what)
-    return folder
-
-
-def _check_same(folder: Path, there: dict[str, Any], what: dict[str, Any]) -> None:
-    """Refuse to go on with another sweep; a graph may have been given by another name, or path, before."""
-    for key, value in what.items():
-        if key == "dataset" or there.get(key) == value:
-            continue
-        told = f"its {key} is {there.get(key)}, not {value}"
-        if key == "checksum":
-            changed = there.get("dataset") == what["dataset"]
-            told = "its graph has changed" if changed else f"its graph is {there.get('dataset')}, not {what['dataset']}"
-        raise InputError(f"{folder} holds another sweep: {told}; choose another --out.")
-
-
-def _keep_best(found: Sweep, config: Config, graph: Graph, task_for: Callable[[Settings], Task]) -> None:
-    """Write the best model of all as a run folder, for `predict`, `evaluate` and `plot`."""
-    trial = found.verdicts[0].best
-    settings, seed = trial.outcome.settings, trial.outcome.seed
-    folder = found.folder / "best"
-    one = dataclasses.replace(config, settings=settings).only(config.splits[0], seed)
-    if (folder / "summary.json").exists() and read_config(folder).to_json() == one.to_json():
-        there = read_summary(folder)
-        if (there["best_epoch"], there["epochs"]) == (trial.outcome.best_epoch, trial.outcome.epochs):
-            return  # else time had cut it
-    if trial.state is None:  # it was trained before the sweep was resumed: the same again
-        (trial,) = train_many(config.model, task_for, [(settings, seed)], test=True)
-    assert trial.state is not None
-    folder.mkdir(exist_ok=True)
-    (folder / "summary.json").unlink(missing_ok=True)  # it is there when all else is
-    write_json(folder / "config.json", one.to_json())
-    write_atomically(folder / "graph.safetensors", graph_to_bytes(graph))
-    training = start_training(config.model, task_for(settings), settings, seed)
-    training.best_state, training.best_epoch = trial.state, trial.outcome.best_epoch
-    training.best, training.epoch = Score(trial.outcome.val, -trial.outcome.val_loss), trial.outcome.epochs
-    finish_run(folder, one, training)
