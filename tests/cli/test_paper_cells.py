@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from hyperboloid.cli.paper import show
+from hyperboloid.cli.paper_table import show
 from hyperboloid.paper import report as report_module
 from hyperboloid.paper.cell_runs import Session
 from hyperboloid.paper.cells import cells
