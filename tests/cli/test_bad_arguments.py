@@ -111,7 +111,9 @@ TRAIN = [
     # settings
     ("karate --dim 0", "dim must be at least 1, not 0"),
     ("karate --dim -4", "dim must be at least 1, not -4"),
-    ("karate --epochs 0", "epochs must be at least 1"),
+    ("karate --epochs 0", "epochs must be at least 1, not 0"),
+    ("karate --set att_dim=1e18", "att_dim must be at least 1 and below 1099511627776, not 1e+18"),
+    ("karate --set weight_decay=1e39", "weight_decay must be at least 0 and below 1e+38, not 1e+39"),
     ("karate --set beta=-1", "beta must be at least 0.001 and below 1000, not -1"),
     ("karate --set beta=0", "beta must be at least 0.001"),
     ("karate --set lr=abc", "lr must be a number, not 'abc'"),

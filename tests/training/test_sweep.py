@@ -97,11 +97,11 @@ def test_a_value_that_no_model_has_a_use_for_is_refused(tmp_path, in_grid):
 
 
 def test_a_model_without_room_is_left_out_and_the_others_are_not(tmp_path):
-    found = sweep("karate", models=["lgcn", "gcn"], seeds=1, att_dim=10**15, out=tmp_path / "s", **QUICK)
+    found = sweep("karate", models=["lgcn", "gcn"], seeds=1, att_dim=10**12, out=tmp_path / "s", **QUICK)
     assert [v.model for v in found.verdicts] == ["gcn"]
     assert found.skipped == {"lgcn": "There is no room for even one model: use a smaller --dim."}
     with pytest.raises(TrainingError, match="None of the models could be trained: There is no room"):
-        sweep("karate", models=["lgcn"], seeds=1, att_dim=10**15, out=tmp_path / "t", **QUICK)
+        sweep("karate", models=["lgcn"], seeds=1, att_dim=10**12, out=tmp_path / "t", **QUICK)
 
 
 def test_a_model_that_only_fails_is_left_out(tmp_path):
@@ -369,8 +369,9 @@ def test_a_grid_of_ones_own_is_tried_as_it_is(tmp_path, values, tried):
 
 
 def test_a_setting_that_diverges_is_not_called_short_of_time(tmp_path):
-    (tmp_path / "grid.json").write_text('{"weight_decay": [0.001, 1e39]}')
-    found = sweep("karate", models=["gcn"], seeds=2, dim=3, epochs=5, grid=tmp_path / "grid.json", out=tmp_path / "s")
+    grid = tmp_path / "grid.json"
+    grid.write_text('{"weight_decay": [0.001, 9e37]}')
+    found = sweep("karate", models=["gcn"], seeds=2, dim=3, epochs=5, lr=30.0, grid=grid, out=tmp_path / "s")
     (found,), advice = found.verdicts, found.advice
     assert (found.tried, found.failed, found.failed_runs, found.complete) == (1, 1, 0, True)
     assert found.failures == "1 of 2 settings"
@@ -378,11 +379,12 @@ def test_a_setting_that_diverges_is_not_called_short_of_time(tmp_path):
 
 
 def test_when_everything_diverges_that_is_said(tmp_path):
-    (tmp_path / "grid.json").write_text('{"weight_decay": [1e39, 2e39]}')
+    grid = tmp_path / "grid.json"
+    grid.write_text('{"weight_decay": [8e37, 9e37]}')
     with pytest.raises(
         TrainingError, match="The 2 settings of gcn that were tried diverged: try smaller learning rates or penalties"
     ):
-        sweep("karate", models=["gcn"], seeds=2, dim=3, epochs=5, grid=tmp_path / "grid.json", out=tmp_path / "s")
+        sweep("karate", models=["gcn"], seeds=2, dim=3, epochs=5, lr=30.0, grid=grid, out=tmp_path / "s")
 
 
 def test_initialisations_that_diverge_are_told_of(tmp_path, monkeypatch):

@@ -12,6 +12,8 @@ from hyperboloid.errors import InputError
 #: Probabilities that may differ between models trained as one program. A module that has some as attributes of its own
 #: lists them as ``per_model``; in such a program they are tensors, one number for each model.
 PER_MODEL = ("dropout", "att_dropout", "drop_connect")
+#: Whole numbers are below this one, which is more than any memory holds.
+LARGEST = 2**40
 
 
 def ranged(default: Any, low: float, high: float = math.inf) -> Any:
@@ -96,8 +98,10 @@ def _checked(f: dataclasses.Field[Any], value: Any) -> Any:
         if not number or (whole and value % 1 != 0):
             raise InputError(f"{f.name} must be a {'whole ' if whole else ''}number, not {value!r}.")
         low, high = f.metadata["low"], f.metadata["high"]
+        if whole and math.isinf(high) and value >= LARGEST:
+            high = LARGEST
         if not low <= value < high:
-            limits = f"at least {low:g}" + ("" if math.isinf(high) else f" and below {high:g}")
+            limits = f"at least {low:g}" + ("" if math.isinf(high) else f" and below {high:.14g}")
             raise InputError(f"{f.name} must be {limits}, not {value:g}.")
         return int(value) if whole else float(value)
     if kind.startswith("bool") and not isinstance(value, bool):

@@ -36,7 +36,7 @@ class Settings(ModelSettings):
     """
 
     lr: float = ranged(0.01, 0.0, 100.0)
-    weight_decay: float = ranged(0.0, 0.0)
+    weight_decay: float = ranged(0.0, 0.0, 1e38)
     epochs: int = ranged(2000, 1)
     patience: int = ranged(100, 1)
     distance: str = one_of("intrinsic", "intrinsic", "lorentz")
