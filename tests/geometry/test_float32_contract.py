@@ -7,7 +7,7 @@ import pytest
 import torch
 from mpmath import mpf
 
-from hyperboloid.geometry import Lorentz
+from hyperboloid.geometry import Klein, Lorentz, PoincareBall
 
 from . import reference
 
@@ -173,3 +173,41 @@ def test_on_one_ray(dtype, far, near):
     middle = space.centroid(torch.stack([u, v]), torch.tensor([1e-3, 1.0], dtype=dtype))
     assert near < middle[1] < far
     assert middle[0] == 0
+
+
+#: how far out the two balls tell points apart in float32; further out everything is there
+BALLS = {"poincare": 16.0, "klein": 7.5}
+
+
+@pytest.mark.parametrize("beta", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize("ball", BALLS)
+def test_balls_are_finite_at_their_boundary(ball, beta):
+    """Rounding puts far points on it, where textbook formulas have none."""
+    space = Lorentz(beta)
+    there, back, model = {
+        "poincare": (space.to_poincare, space.from_poincare, PoincareBall(beta)),
+        "klein": (space.to_klein, space.from_klein, Klein(beta)),
+    }[ball]
+    r = torch.linspace(0, 80, 161).unsqueeze(-1)
+    v = (beta**0.5 * r * reference.sphere(161, 5, 1).float()).requires_grad_()
+    u = model.from_normal(v)
+    found = (
+        model.to_normal(u), model.dist(u, u.flip(0)), back(there(space.exp0(v))), back(u),
+        model.midpoint(torch.stack([u, u.flip(0)], -2)),
+    )  # fmt: skip
+    for value in found:
+        assert torch.isfinite(value).all()
+        assert torch.isfinite(torch.autograd.grad(value.sum(), v, retain_graph=True)[0]).all()
+    told = (v.norm(dim=-1) / beta**0.5) < BALLS[ball]
+    torch.testing.assert_close(found[0][told], v[told], rtol=0.1, atol=1e-6)
+
+
+@pytest.mark.parametrize("radius", [10.0, 20.0, 40.0, 60.0, 80.0])
+def test_logarithms_of_far_points_lead_back_by_the_distance(radius):
+    """The way from one far point to another passes the origin: log_x(y) is about −θx."""
+    space, (u, v) = Lorentz(1.0), (radius * reference.sphere(50, 4, seed).float() for seed in (1, 2))
+    x, y = space.exp0(u.requires_grad_()), space.exp0(v)
+    log = space.log(x, y)
+    torch.testing.assert_close(log[..., 0] / x[..., 0], -space.normal.dist(u, v), rtol=1e-2, atol=0)
+    assert torch.isfinite(log).all()
+    assert torch.isfinite(torch.autograd.grad((log / x).sum(), u)[0]).all()

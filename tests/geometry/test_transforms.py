@@ -139,6 +139,17 @@ def test_dtype_is_that_of_the_input(operation, dtype):
         assert torch.autograd.grad(value.sum(), u)[0].dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_computed_in_float32(operation, dtype):
+    """At the origin too, whose neighbourhood has no half numbers; far out points have none either."""
+    u, v = ((x.detach() / 3).to(dtype).requires_grad_() for x in inputs())
+    expected = operation(Lorentz(0.7), u.float(), v.float())
+    found = operation(Lorentz(0.7), u, v)
+    assert found.dtype == dtype
+    torch.testing.assert_close(found.float(), expected, rtol=0.1, atol=0.1)
+    assert all(torch.isfinite(g).all() for g in torch.autograd.grad(found.float().sum(), (u, v)))
+
+
 def test_float32_is_float64_rounded(operation):
     """With a Python float for β, too: nothing is computed in a lower precision than the input's."""
     u, v = inputs(dtype=torch.float32)

@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch_geometric.nn import MessagePassing
 
+from hyperboloid import InputError
 from hyperboloid.geometry import Lorentz
 from hyperboloid.nn import LorentzCentroid
 
@@ -86,3 +87,8 @@ def test_gradients_and_beta():
     aggr(x, INDEX).square().sum().backward()
     assert aggr.curvature.raw.grad != 0
     assert not aggregation(1.0).curvature.raw.requires_grad
+
+
+def test_weights_have_one_axis():
+    with pytest.raises(InputError, match=r"a number for each row, not \(8, 1\)"):
+        aggregation(1.0)(members(), INDEX, weight=weights().unsqueeze(1))

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from hyperboloid import InputError
 from hyperboloid.geometry import Euclidean, Lorentz
 from hyperboloid.nn import FermiDirac
 
@@ -76,3 +77,8 @@ def test_loss_and_gradient_are_finite(distance, scale):
 
 def test_repr_shows_the_choice():
     assert repr(FermiDirac("lorentz", r=1.5, t=0.5)) == "FermiDirac(distance='lorentz', r=1.5, t=0.5)"
+
+
+def test_a_distance_that_there_is_not_is_refused():
+    with pytest.raises(InputError, match="no distance 'lorentzian'; choose one of: intrinsic, lorentz"):
+        FermiDirac("lorentzian")

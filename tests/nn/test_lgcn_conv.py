@@ -307,3 +307,32 @@ def test_a_graph_of_another_size_is_refused():
     adj = Adjacency.from_edges(torch.tensor([0]), torch.tensor([1]), (9, 9), self_loops=True)
     with pytest.raises(InputError, match="9 source and 9 target nodes"):
         LGCNConv(4, 3)(torch.randn(5, 4), adj)
+
+
+MATRIX = torch.sparse_coo_tensor(torch.tensor([[0, 1], [1, 2]]), torch.ones(2), (9, 5), check_invariants=True)
+
+
+@pytest.mark.parametrize(
+    ("x", "edges", "sentence"),
+    [
+        (torch.ones(5, 4), torch.tensor([[0, 1], [1, 2], [2, 3]]), r"\(2, E\) whole numbers.* not \(3, 2\)"),
+        (torch.ones(5, 4), torch.eye(5), r"\(2, E\) whole numbers.* not \(5, 5\) torch.float32"),
+        (torch.ones(5, 4), torch.tensor([[0.7, 1.0], [1.0, 2.0]]), r"\(2, E\) whole numbers.* torch.float32"),
+        (torch.ones(5, 4), MATRIX, r"each source node, \(5, 5\), not \(9, 5\)"),
+        ((torch.ones(9, 4), torch.ones(5, 4)), MATRIX, r"each source node, \(5, 9\), not \(9, 5\)"),
+        (torch.ones(1, 5, 4), torch.tensor([[0], [1]]), r"features must be \(N, 4\)"),
+    ],
+)
+def test_what_is_no_graph_is_refused(x, edges, sentence):
+    with pytest.raises(InputError, match=sentence):
+        LGCNConv(4, 3)(x, edges)
+
+
+def test_no_edges_may_have_any_type():
+    conv, x = LGCNConv(4, 3), torch.randn(5, 4)
+    assert torch.equal(conv(x, torch.tensor([[], []])), conv(x, torch.empty(2, 0, dtype=torch.long)))
+
+
+def test_both_sides_may_be_a_list():
+    conv, x, y, edges = LGCNConv(4, 3), torch.randn(6, 4), torch.randn(5, 4), torch.tensor([[0, 5], [1, 2]])
+    assert torch.equal(conv([x, y], edges), conv((x, y), edges))

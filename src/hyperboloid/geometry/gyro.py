@@ -59,15 +59,55 @@ def _to_coordinates(grad: Tensor, v: Tensor, root: Tensor) -> Tensor:
     return along + stretch * (grad - along)
 
 
+def _values(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
+    """u ⊕ v of rows."""
+    kernel = kernel_for("gyro", u, beta)
+    if kernel is not None:
+        return kernel.values(u, v, beta)
+    wide = beta.double()
+    t, _ = _difference(-u.double(), v.double(), wide)
+    return (wide.sqrt().unsqueeze(-1) * t).to(u.dtype)
+
+
+def _gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> Gradients:
+    """Of u ⊕ v in u, v and β."""
+    kernel = gradient_kernel_for("gyro", u, beta)
+    if kernel is not None:
+        to_u, to_v, to_beta = kernel.gradients(u, v, beta, grad)
+        return to_u, to_v, to_beta.view(beta.shape)
+    u, v, beta = -u.double(), v.double(), beta.double()
+    g, root = grad.double(), beta.sqrt()
+    t, theta = _difference(u, v, beta)
+    theta = theta.unsqueeze(-1)
+    unit = t / theta.clamp_min(tiny(t.dtype))
+    g_along = (g * unit).sum(-1, keepdim=True)
+
+    # x moves
+    length, direction = polar(u)
+    turning = torch.tanh(length / root / 2).unsqueeze(-1) * direction
+    excess = rcoth_minus_1(theta)
+    of_g = -1 - excess - (turning * t).sum(-1, keepdim=True)
+    grad_u = _to_coordinates(of_g * g + excess * g_along * unit + (turning * g).sum(-1, keepdim=True) * t, u, root)
+
+    # y moves: R leads from a = −log_y(x)/θ to b = T/θ, its transpose back
+    a = -_difference(v, u, beta)[0] / theta.clamp_min(tiny(t.dtype))
+    both = a + unit
+    pulled = g / sinhc(theta) + (1 - 1 / sinhc(theta)) * g_along * unit
+    scale = 2 / both.square().sum(-1, keepdim=True).clamp_min(tiny(t.dtype))
+    turned = pulled - scale * (pulled * both).sum(-1, keepdim=True) * both + 2 * g_along * a
+    grad_v = _to_coordinates(torch.where(theta > 1e-8, turned, g), v, root)
+
+    # T/√β depends on u/√β and v/√β alone
+    parts = (root.unsqueeze(-1) * g * t - u * grad_u - v * grad_v).sum(-1) / (2 * beta)
+    limit = torch.finfo(grad.dtype).max / 1e3
+    held = (x.clamp(-limit, limit).to(grad.dtype) for x in (-grad_u, grad_v, parts.sum_to_size(beta.shape)))
+    return tuple(held)  # type: ignore[return-value]
+
+
 class _GyroSum(Function):
     @staticmethod
     def forward(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
-        kernel = kernel_for("gyro", u, beta)
-        if kernel is not None:
-            return kernel.values(u, v, beta)
-        wide = beta.double()
-        t, _ = _difference(-u.double(), v.double(), wide)
-        return (wide.sqrt().unsqueeze(-1) * t).to(u.dtype)
+        return _values(u, v, beta)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, Tensor], output: Tensor) -> None:
@@ -76,41 +116,23 @@ class _GyroSum(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Gradients:
         u, v, beta = ctx.saved_tensors
-        kernel = gradient_kernel_for("gyro", u, beta)
-        if kernel is not None:
-            to_u, to_v, to_beta = kernel.gradients(u, v, beta, grad)
-            return to_u, to_v, to_beta.view(beta.shape)
-        u, v, beta = -u.double(), v.double(), beta.double()
-        g, root = grad.double(), beta.sqrt()
-        t, theta = _difference(u, v, beta)
-        theta = theta.unsqueeze(-1)
-        unit = t / theta.clamp_min(tiny(t.dtype))
-        g_along = (g * unit).sum(-1, keepdim=True)
-
-        # x moves
-        length, direction = polar(u)
-        turning = torch.tanh(length / root / 2).unsqueeze(-1) * direction
-        excess = rcoth_minus_1(theta)
-        of_g = -1 - excess - (turning * t).sum(-1, keepdim=True)
-        grad_u = _to_coordinates(of_g * g + excess * g_along * unit + (turning * g).sum(-1, keepdim=True) * t, u, root)
-
-        # y moves: R leads from a = −log_y(x)/θ to b = T/θ, its transpose back
-        a = -_difference(v, u, beta)[0] / theta.clamp_min(tiny(t.dtype))
-        both = a + unit
-        pulled = g / sinhc(theta) + (1 - 1 / sinhc(theta)) * g_along * unit
-        scale = 2 / both.square().sum(-1, keepdim=True).clamp_min(tiny(t.dtype))
-        turned = pulled - scale * (pulled * both).sum(-1, keepdim=True) * both + 2 * g_along * a
-        grad_v = _to_coordinates(torch.where(theta > 1e-8, turned, g), v, root)
-
-        # T/√β depends on u/√β and v/√β alone
-        parts = (root.unsqueeze(-1) * g * t - u * grad_u - v * grad_v).sum(-1) / (2 * beta)
-        limit = torch.finfo(grad.dtype).max / 1e3
-        held = (x.clamp(-limit, limit).to(grad.dtype) for x in (-grad_u, grad_v, parts.sum_to_size(beta.shape)))
-        return tuple(held)  # type: ignore[return-value]
+        return _gradients(u, v, beta, grad)
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, u: Tensor, v: Tensor, beta: Tensor) -> tuple[Tensor, int]:
         return batched(_GyroSum, info, in_dims, u, v, beta)
+
+
+# What torch.compile makes on a CPU of gradients that it sees into is wrong, by more than they are large (torch 2.13)
+_opaque = torch.library.custom_op("hyperboloid::gyro_sum", _values, mutates_args=())
+_opaque_gradients = torch.library.custom_op("hyperboloid::gyro_gradients", _gradients, mutates_args=())
+_opaque.register_fake(lambda u, v, beta: torch.empty_like(u))
+_opaque_gradients.register_fake(
+    lambda u, v, beta, grad: (torch.empty_like(u), torch.empty_like(v), torch.empty_like(beta))
+)
+_opaque.register_autograd(
+    lambda ctx, grad: _opaque_gradients(*ctx.saved_tensors, grad), setup_context=_GyroSum.setup_context
+)
 
 
 def gyro_sum(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
@@ -121,5 +143,6 @@ def gyro_sum(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
         beta: scalar, or broadcastable to ``(…)``.
     """
     u, v = torch.broadcast_tensors(u, v)
-    result: Tensor = _GyroSum.apply(u, v, beta)
+    compiled = torch.compiler.is_compiling()
+    result: Tensor = _opaque(u, v, beta) if compiled else _GyroSum.apply(u, v, beta)
     return result

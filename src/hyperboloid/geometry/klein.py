@@ -7,9 +7,11 @@ from torch import Tensor
 
 from .curvature import BetaLike, beta_tensor
 from .normal import NormalCoordinates
-from .numerics import polar
+from .numerics import from_boundary, inside, polar
+from .precision import in_single
 
 
+@in_single
 class Klein:
     """The ball of radius √β, image of H^{d,β} under :meth:`Lorentz.to_klein`; curvature −1/β.
 
@@ -32,7 +34,7 @@ class Klein:
         """Normal coordinates of a point ``(…, d)``."""
         root = beta_tensor(self._beta, k).sqrt()
         length, direction = polar(k)
-        return (root * torch.atanh(length / root)).unsqueeze(-1) * direction
+        return (root * torch.atanh(inside(length / root))).unsqueeze(-1) * direction
 
     def dist(self, k: Tensor, j: Tensor) -> Tensor:
         """Intrinsic distance ``(…)``."""
@@ -40,6 +42,6 @@ class Klein:
 
     def midpoint(self, k: Tensor, weight: Tensor | None = None) -> Tensor:
         """Einstein midpoint Σ w γ k / Σ w γ with γ = 1/√(1 − ‖k‖²/β), ``(…, m, d)`` to ``(…, d)``."""
-        gamma = torch.rsqrt(1 - k.square().sum(-1) / beta_tensor(self._beta, k))
+        gamma = from_boundary(k.square().sum(-1) / beta_tensor(self._beta, k)).rsqrt()
         weight = gamma if weight is None else weight * gamma
         return (weight.unsqueeze(-1) * k).sum(-2) / weight.sum(-1, keepdim=True)

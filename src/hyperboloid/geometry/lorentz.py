@@ -9,7 +9,8 @@ from torch import Tensor
 
 from .curvature import BetaLike, beta_tensor
 from .normal import NormalCoordinates, log0_of_space
-from .numerics import max_radius, polar, sinhc
+from .numerics import from_boundary, max_radius, polar, sinhc
+from .precision import in_single
 
 
 def inner(x: Tensor, y: Tensor) -> Tensor:
@@ -17,6 +18,7 @@ def inner(x: Tensor, y: Tensor) -> Tensor:
     return (x[..., 1:] * y[..., 1:]).sum(-1) - x[..., 0] * y[..., 0]
 
 
+@in_single
 class Lorentz:
     r"""H^{d,β} = {x : ⟨x, x⟩_L = −β, x_0 > 0}, curvature −1/β, origin (√β, 0, …, 0) (Eq. 2).
 
@@ -79,11 +81,10 @@ class Lorentz:
 
     def log(self, x: Tensor, y: Tensor) -> Tensor:
         """log_x(y) (Eq. 6), the tangent vector at x that exp_x takes to y ``(…, d+1)``."""
-        beta = self.beta(x)
-        half = self.lorentz_sqdist(x, y).unsqueeze(-1) / (2 * beta)
-        theta = self.dist(x, y).unsqueeze(-1) / beta.sqrt()
-        # y + ⟨x, y⟩x/β = (y − x) − (d_L²/2β) x: no difference of large numbers when y is near x
-        return ((y - x) - half * x) / sinhc(theta)
+        theta = self.dist(x, y).unsqueeze(-1) / self.beta(x).sqrt()
+        # y + ⟨x, y⟩x/β = (y − x) − (cosh θ − 1) x: no difference of large numbers when y is near x, and none is too
+        # large when it is far
+        return (y - x) / sinhc(theta.clamp(max=max_radius(x.dtype))) - theta * torch.tanh(theta / 2) * x
 
     def transport(self, x: Tensor, y: Tensor, v: Tensor) -> Tensor:
         """Parallel transport of v from the tangent space of x to that of y ``(…, d+1)``."""
@@ -142,7 +143,7 @@ class Lorentz:
         """Inverse of :meth:`to_poincare` (Eq. 26), ``(…, d)`` to ``(…, d+1)``."""
         beta = self.beta(p)
         square = p.square().sum(-1, keepdim=True)
-        return torch.cat([(beta + square) * beta.sqrt(), 2 * beta * p], dim=-1) / (beta - square)
+        return torch.cat([(1 + square / beta) * beta.sqrt(), 2 * p], dim=-1) / from_boundary(square / beta)
 
     def to_klein(self, x: Tensor) -> Tensor:
         """√β x⃗/x_0, a point of the Klein ball of radius √β, ``(…, d+1)`` to ``(…, d)``."""
@@ -151,5 +152,5 @@ class Lorentz:
     def from_klein(self, k: Tensor) -> Tensor:
         """Inverse of :meth:`to_klein`, ``(…, d)`` to ``(…, d+1)``."""
         beta = self.beta(k)
-        time = beta / torch.sqrt(beta - k.square().sum(-1, keepdim=True))
+        time = beta.sqrt() * from_boundary(k.square().sum(-1, keepdim=True) / beta).rsqrt()
         return torch.cat([time, time * k / beta.sqrt()], dim=-1)

@@ -14,6 +14,7 @@ from .curvature import BetaLike, beta_tensor, check_beta
 from .frechet import LogarithmView, frechet_mean
 from .gyro import gyro_sum
 from .numerics import arc, asinh, max_chord, scaled_norm, tiny
+from .precision import in_single
 from .rows import has_kernel
 
 
@@ -23,6 +24,7 @@ def log0_of_space(space: Tensor, root: Tensor) -> Tensor:
     return root * asinh(length / root) * (space / length)
 
 
+@in_single
 class NormalCoordinates:
     """The hyperboloid H^{d,β} seen from its origin; made by :attr:`Lorentz.normal`.
 

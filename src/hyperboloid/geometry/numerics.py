@@ -79,3 +79,13 @@ def rcoth_minus_1(r: Tensor) -> Tensor:
     series = s / 3 * (1 - s / 15 * (1 - s * 2 / 21 * (1 - s / 10 * (1 - s * 10 / 99 * (1 - s * 1382 / 13650)))))
     safe = torch.where(small, torch.ones_like(r), r)
     return torch.where(small, series, safe / torch.tanh(safe) - 1)
+
+
+def inside(share: Tensor) -> Tensor:
+    """Lengths in a ball as shares of its radius, below 1: what rounding has put on the boundary has no other point."""
+    return share.clamp(max=1 - torch.finfo(share.dtype).eps / 2)
+
+
+def from_boundary(share: Tensor) -> Tensor:
+    """1 − s² above 0, of squared shares s² of a ball's radius."""
+    return (1 - share).clamp_min(torch.finfo(share.dtype).eps)

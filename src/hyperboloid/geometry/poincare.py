@@ -9,9 +9,11 @@ from torch import Tensor
 
 from .curvature import BetaLike, beta_tensor
 from .normal import NormalCoordinates
-from .numerics import polar
+from .numerics import from_boundary, inside, polar
+from .precision import in_single
 
 
+@in_single
 class PoincareBall:
     r"""D^{d,α} = {p : α‖p‖² < 1} with α = 1/β, the image of H^{d,β} under :meth:`Lorentz.to_poincare`.
 
@@ -40,7 +42,7 @@ class PoincareBall:
         """Inverse of :meth:`exp0` (Eq. 24) ``(…, d)``."""
         root = self._root(p)
         length, direction = polar(p)
-        return (root * torch.atanh(length / root)).unsqueeze(-1) * direction
+        return (root * torch.atanh(inside(length / root))).unsqueeze(-1) * direction
 
     def from_normal(self, v: Tensor) -> Tensor:
         """The point with normal coordinates v ``(…, d)``."""
@@ -78,7 +80,7 @@ class PoincareBall:
         """Gyromidpoint ½ ⊗ (Σ w λ p / Σ w (λ − 1)) with λ = 2/(1 − α‖p‖²), ``(…, m, d)`` to ``(…, d)``."""
         if weight is None:
             weight = torch.ones_like(p[..., 0])
-        conformal = 2 / (1 - p.square().sum(-1) / beta_tensor(self._beta, p))
+        conformal = 2 / from_boundary(p.square().sum(-1) / beta_tensor(self._beta, p))
         top = ((weight * conformal).unsqueeze(-1) * p).sum(-2)
         bottom = (weight * (conformal - 1)).sum(-1, keepdim=True)
         return self.exp0(self.log0(top / bottom) / 2)

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from hyperboloid.errors import InputError
+from hyperboloid.geometry.precision import HALVES
 
 Backend = Literal["reference", "cpu", "triton"]
 
@@ -40,7 +41,9 @@ def chosen_backend(t: Tensor) -> Backend:
         if forced not in get_args(Backend):
             raise InputError(f"HYPERBOLOID_BACKEND must be one of {', '.join(get_args(Backend))}, not '{forced}'.")
         return cast(Backend, forced)
-    return "reference" if t.dtype in (torch.float16, torch.bfloat16) else fast_backend(t)
+    # kernels read numbers, which what torch.func differentiates keeps to itself
+    unread = t.dtype in HALVES or torch._C._functorch.is_gradtrackingtensor(t)
+    return "reference" if unread else fast_backend(t)
 
 
 def fast_backend(t: Tensor) -> Backend:

@@ -10,6 +10,7 @@ from torch import Tensor
 from hyperboloid.errors import InputError
 from hyperboloid.geometry import Euclidean, Lorentz
 from hyperboloid.geometry.numerics import max_chord
+from hyperboloid.geometry.precision import narrowed, single
 from hyperboloid.geometry.rows import Operation, RowKernel, offer
 
 from . import reference, tangent
@@ -66,11 +67,12 @@ def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor | None, *, lorentz: bool 
         beta: scalar; None for flat space.
         lorentz: the Lorentzian distance, which is cut off where its square would pass 1e30.
 
-    In float32 the gradient is computed by hand: it has no second derivative, and :mod:`torch.func` knows it under vmap
-    only. The reference backend has them all.
+    In float32 the gradient is computed by hand and has no second derivative; the reference backend has one. Halves are
+    computed, and squares given, in float32.
     """
     if pairs.dim() != 2 or pairs.size(0) != 2 or pairs.dtype not in (torch.int32, torch.int64):
         raise InputError(f"pairs must be (2, P) int32 or int64, not {tuple(pairs.shape)} {pairs.dtype}.")
+    z, beta = single(z), None if beta is None else single(beta)
     if chosen_backend(z) != "reference" and z.dtype == torch.float32:
         return flat_squares(z, pairs) if beta is None else pair_squares(z, pairs, beta, lorentz)
     u, v = (z.index_select(0, end) for end in pairs)
@@ -95,8 +97,9 @@ def lorentz_attention(
             the paper's formula.
 
     Returns:
-        ``(E,)``, summing to 1 over every row that keeps an entry.
+        ``(E,)``, summing to 1 over every row that keeps an entry; in float32 at least.
     """
+    query, key, beta = (single(t) for t in (query, key, beta))
     out: Tensor = _implementation("lorentz_attention", query)(query, key, adj, beta, keep, _cap(cap, query))
     return out
 
@@ -113,7 +116,7 @@ def lorentz_aggregate(
 ) -> Tensor:
     """Centroid of every row's neighbours, with weights w_ij · softmax_j(−d_L²(a_i, a_j)) (Eq. 16, 19, 20).
 
-    One operation, that writes nothing per edge but numbers. Half-precision inputs are computed in float32.
+    One operation, that writes nothing per edge but numbers. Halves are computed in float32.
 
     Args:
         u: normal coordinates of the columns ``(num_cols, d)``.
@@ -128,21 +131,19 @@ def lorentz_aggregate(
     Returns:
         Normal coordinates of the rows ``(num_rows, d)``; a row without weight gives the origin.
     """
-    if u.dtype in (torch.float16, torch.bfloat16):
-        u, beta = u.float(), beta.float()
-        if attention is not None:
-            query, key = attention
-            attention = (key.float(),) * 2 if query is key else (query.float(), key.float())
+    dtype, u, beta = u.dtype, single(u), single(beta)
+    if attention is not None:
+        query, key = attention
+        attention = (single(key),) * 2 if query is key else (single(query), single(key))
     if _is_fused(u):
-        return fused_aggregate(u, adj, beta, weight, attention, keep, _cap(cap, u))
+        return narrowed(fused_aggregate(u, adj, beta, weight, attention, keep, _cap(cap, u)), dtype)
     if attention is not None:
         alpha = lorentz_attention(*attention, adj, beta, keep=keep, cap=cap)
         weight = alpha if weight is None else alpha * weight
     else:
         weight = u.new_ones(adj.row.shape) if weight is None else weight
         weight = weight if keep is None else weight * keep
-    out: Tensor = _implementation("lorentz_aggregate", u)(u, adj, beta, weight)
-    return out
+    return narrowed(_implementation("lorentz_aggregate", u)(u, adj, beta, single(weight)), dtype)
 
 
 def _is_fused(u: Tensor) -> bool:
@@ -220,10 +221,11 @@ def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, w
     Returns:
         Tangent vectors carried to the origin ``(num_rows, d)``, as :meth:`NormalCoordinates.log_at` gives them.
     """
+    dtype = u.dtype
+    target, u, beta, weight = (single(t) for t in (target, u, beta, weight))
     if chosen_backend(u) == "triton" and u.dtype == torch.float32:
-        return tangent.tangent_aggregate(target, u, adj, beta, weight)
-    out: Tensor = _implementation("tangent_aggregate", u)(target, u, adj, beta, weight)
-    return out
+        return narrowed(tangent.tangent_aggregate(target, u, adj, beta, weight), dtype)
+    return narrowed(_implementation("tangent_aggregate", u)(target, u, adj, beta, weight), dtype)
 
 
 def frechet_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
@@ -238,5 +240,6 @@ def frechet_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -
     Returns:
         Normal coordinates of the rows ``(num_rows, d)``; a row without weight gives the origin.
     """
-    out: Tensor = _implementation("frechet_aggregate", u)(u, adj, beta, weight)
-    return out
+    dtype = u.dtype
+    u, beta, weight = (single(t) for t in (u, beta, weight))
+    return narrowed(_implementation("frechet_aggregate", u)(u, adj, beta, weight), dtype)

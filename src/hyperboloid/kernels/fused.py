@@ -192,7 +192,8 @@ class _Aggregate(Function):
     @staticmethod
     @first_order
     def backward(ctx: Any, grad: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]:
-        tensors, needed = ctx.saved_tensors[:6], list(ctx.saved_tensors[6:])
+        saved = ctx.saved_tensors  # read once: checkpointing gives them once only
+        tensors, needed = saved[:6], list(saved[6:])
         to_weight = ctx.needs_input_grad[4]
         gradients = _backend(grad).aggregate_backward(grad, *tensors, ctx.adj.index, ctx.cap, needed, to_weight)
         return (*_known(gradients, tensors, to_weight), None, None, None)

@@ -90,7 +90,8 @@ def kernel_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
 
 def matrix_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
     """See :func:`hyperboloid.kernels.weighted_sum`, for float32 and float64 anywhere."""
-    out: Tensor = _MatrixSum.apply(u, weight, adj)
+    with torch.autocast(u.device.type, enabled=False):  # there are no sparse products of halves
+        out: Tensor = _MatrixSum.apply(u, weight, adj)
     return out
 
 

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch_geometric.nn.aggr import Aggregation
 
+from hyperboloid.errors import InputError
 from hyperboloid.geometry import Curvature
 from hyperboloid.geometry.centroid import centroid
 
@@ -43,6 +44,8 @@ class LorentzCentroid(Aggregation):
         ``weight`` ``(E,)`` gives the rows unequal weights.
         """
         self.assert_two_dimensional_input(x, dim)
+        if weight is not None and weight.shape != x.shape[:1]:
+            raise InputError(f"weight must have one axis, a number for each row, not {tuple(weight.shape)}.")
         if index is None:
             if ptr is None:
                 index, dim_size = torch.zeros(x.size(0), dtype=torch.long, device=x.device), 1

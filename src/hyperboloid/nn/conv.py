@@ -124,12 +124,14 @@ class HyperbolicConv(nn.Module):
     ) -> Tensor | tuple[Tensor, tuple[Tensor, Tensor]]:
         """Aggregate each node's neighbourhood; see the class for shapes."""
         beta = self.curvature()
-        if isinstance(x, tuple):
+        if isinstance(x, (tuple, list)):
             if x[0] is None or x[1] is None:
                 raise InputError("a bipartite graph needs the features of its source and of its target nodes.")
             u, target = (self._transformed(side, beta) for side in x)
         else:
             u = target = self._transformed(x, beta)
+        if u.dim() != 2 or target.dim() != 2:
+            raise InputError(f"features must be (N, {self.in_channels}), a row for each node.")
         square = target is u
         size, self_loops = (u.size(0), target.size(0)), self.add_self_loops and square
         adj, given = resolve_graph(edge_index, edge_weight, size, self_loops=self_loops)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from torch import Tensor, nn
 
+from hyperboloid.errors import InputError
 from hyperboloid.geometry import Euclidean, Lorentz
 from hyperboloid.kernels import pair_sqdist
 
@@ -25,6 +26,8 @@ class FermiDirac(nn.Module):
 
     def __init__(self, distance: Distance = "intrinsic", *, r: float = 2.0, t: float = 1.0, cap: float = 50.0) -> None:
         super().__init__()
+        if distance not in get_args(Distance):
+            raise InputError(f"There is no distance '{distance}'; choose one of: {', '.join(get_args(Distance))}.")
         self.distance = distance
         self.r = r
         self.t = t

@@ -28,9 +28,19 @@ def resolve_graph(
     elif graph.layout == torch.strided:
         # PyG's EdgeIndex wraps the tensor that the cache should be keyed by
         edges: Tensor = graph.as_tensor() if hasattr(graph, "as_tensor") else graph
+        whole = not (edges.is_floating_point() or edges.is_complex() or edges.dtype == torch.bool)
+        if edges.dim() != 2 or edges.size(0) != 2 or not (whole or edges.numel() == 0):
+            raise InputError(
+                f"edge_index must be (2, E) whole numbers, or a sparse adj_t, not {tuple(edges.shape)} {edges.dtype}."
+            )
         adj = cached_adjacency(edges, size, self_loops=self_loops)
     else:
         csr = graph if graph.layout == torch.sparse_csr else graph.to_sparse_csr()
+        if tuple(csr.shape) != size[::-1]:
+            raise InputError(
+                f"adj_t must have a row for each target node and a column for each source node, {size[::-1]}, not "
+                f"{tuple(csr.shape)}."
+            )
         adj = cached_adjacency(csr, size, self_loops=self_loops)
         edge_weight = csr.values() if edge_weight is None else edge_weight
     if (adj.num_cols, adj.num_rows) != size:
