@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 
 from hyperboloid.errors import InputError
 from hyperboloid.graphs import load_graph, read_graph
+from hyperboloid.graphs.splits import split_links, split_nodes
 from hyperboloid.graphs.tables import in_memory
 
 # Node 0 … 5; each edge once, in one direction; weights that float32 holds exactly.
@@ -169,6 +170,85 @@ def test_isolated_nodes_and_masks_of_pyg():
     graph = load_graph(data)
     assert graph.num_nodes == 4
     assert graph.masks["public"]["train"].tolist() == [0, 3]
+
+
+PARTS = {"train": [0, 3], "val": [1, 5], "test": [2, 4]}
+
+
+def masked(kind, parts=PARTS):
+    """Data with the masks of some parts, each made by ``kind``."""
+    masks = {f"{part}_mask": kind(torch.isin(torch.arange(6), torch.tensor(nodes))) for part, nodes in parts.items()}
+    return Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), y=torch.tensor([0, 1] * 3), num_nodes=6, **masks)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda mask: mask.byte(),
+        lambda mask: mask.float(),
+        lambda mask: mask.unsqueeze(1),
+        lambda mask: mask.numpy(),
+        lambda mask: mask.nonzero().flatten().flip(0),
+        lambda mask: mask.nonzero().flatten().tolist(),
+    ],
+)
+def test_masks_of_pyg_of_any_kind_are_the_same_split(kind):
+    graph = load_graph(masked(kind))
+    assert {part: nodes.tolist() for part, nodes in graph.masks["public"].items()} == PARTS
+    assert graph.checksum == load_graph(masked(torch.Tensor.clone)).checksum
+
+
+def test_masks_of_pyg_with_columns_are_several_splits():
+    data = masked(torch.Tensor.clone)  # whose test mask is the same in both
+    both = torch.stack([data.train_mask, data.val_mask], 1)
+    data.train_mask, data.val_mask = both, both.flip(1)
+    splits = [split_nodes(load_graph(data), seed) for seed in (0, 1)]
+    assert [split.train.tolist() for split in splits] == [[0, 3], [1, 5]]
+    assert [split.test.tolist() for split in splits] == [[2, 4], [2, 4]]
+    assert [split.name for split in splits] == ["public 0", "public 1"]
+    with pytest.raises(InputError, match=r"no node split named 'public 2' \(it came with: public 0, public 1\)"):
+        split_nodes(load_graph(data), 2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"train_mask": torch.ones(7, dtype=torch.bool)}, r"train_mask of graph 'graph' has shape \(7,\)"),
+        ({"val_mask": torch.ones(5, dtype=torch.bool)}, "neither a mask of its 6 nodes"),
+        ({"val_mask": torch.ones(6, 1, 1)}, "neither a mask"),
+        ({"test_mask": torch.tensor([2, 6])}, "nor a list of different nodes"),
+        ({"test_mask": torch.tensor([2, 2])}, "nor a list of different nodes"),
+        ({"test_mask": torch.full((6,), 0.5)}, "neither a mask"),
+        ({"train_mask": torch.ones(6, 2), "val_mask": torch.ones(6, 3)}, "equally many columns"),
+        ({"y": torch.full((6,), 0.5)}, "labels must be whole numbers"),
+        ({"y": torch.zeros(6, 3)}, r"labels of shape \(6, 3\)"),
+        ({"y": torch.zeros(1)}, r"labels of shape \(1,\)"),
+        ({"y": ["a"] * 6}, "numbers; this list is none"),
+    ],
+)
+def test_bad_labels_and_masks_of_pyg_are_told_to_who_asks_for_them(changes, message):
+    data = masked(torch.Tensor.clone).update(changes)
+    graph = load_graph(data)
+    assert split_links(graph).train.numel()
+    with pytest.raises(InputError, match=message):
+        split_nodes(graph)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR")
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: {"x": data.x.to_sparse()},
+        lambda data: {"x": data.x.to_sparse_csr()},
+        lambda data: {"x": data.x.numpy(), "edge_index": data.edge_index.numpy()},
+        lambda data: {"y": data.y.numpy()},
+        lambda data: {"y": data.y.tolist()},
+    ],
+)
+def test_sparse_features_and_arrays_in_pyg(change):
+    data = masked(torch.Tensor.clone).update({"x": torch.eye(6)})
+    expected = load_graph(data)
+    assert load_graph(data.update(change(data))).checksum == expected.checksum
 
 
 def test_values_of_one_are_no_weights():
@@ -329,6 +409,8 @@ def test_bad_objects():
         (sp.csr_matrix(-np.ones((2, 2))), {}, "the weight is -1"),
         (sp.csr_matrix(np.ones((2, 2))), {"weight": "w"}, "leave out the option weight"),
         (Data(num_nodes=3), {}, "no edge_index"),
+        (Data(edge_index=edge.expand(2, 3).T, num_nodes=3), {}, "no edge_index of shape"),
+        (Data(edge_index=edge, num_nodes=2, x="ab"), {}, "numbers; this str is none"),
         (Data(edge_index=edge, num_nodes=2), {"weight": "w"}, "no attribute 'w'"),
         (Data(edge_index=edge, num_nodes=2, edge_weight=torch.tensor([-1.0])), {}, "the weight is -1"),
         (Data(edge_index=edge, num_nodes=1), {}, "edge to node 1"),

@@ -11,11 +11,16 @@ import hyperboloid
 from hyperboloid.errors import InputError, TrainingError
 from hyperboloid.training.checkpoint import write_atomically
 
+PARTS = ("train", "val", "test")
 RING = torch.tensor([[0, 1, 2, 3, 4, 5, 6, 7], [1, 2, 3, 4, 5, 6, 7, 0]])
 
 
 def ring(**more):
     return Data(edge_index=RING, num_nodes=8, **more)
+
+
+MASKS = {f"{part}_mask": torch.arange(8).view(8, 1) % 4 == torch.tensor([k, k + 1]) for k, part in enumerate(PARTS)}
+TWO_SPLITS = ring(y=torch.tensor([0, 1, 1, 0, 1, 0, 0, 1]), **MASKS)
 
 
 @pytest.mark.parametrize(
@@ -33,6 +38,13 @@ def ring(**more):
         (ring(), {"split": []}, "splits must be whole numbers"),
         (ring(), {"split": [2, 2]}, "splits must differ"),
         (ring(), {"split": -1}, "splits must be whole numbers"),
+        (ring(), {"split": True}, "split must be a whole number, not True"),
+        (ring(), {"split": [0, 0.5]}, "split must be a whole number, not 0.5"),
+        (ring(), {"seeds": "2"}, "seeds must be a whole number, not '2'"),
+        (ring(), {"seed": 1.0}, "seed must be a whole number, not 1.0"),
+        (ring(y=torch.randn(8)), {"task": "node"}, "labels must be whole numbers"),
+        (TWO_SPLITS, {"task": "node", "split": [0, 2, 1]}, "no node split named 'public 2'"),
+        (ring(), {"dim": True}, "dim must be a whole number"),
         (ring(), {"dim": 2.5}, "dim must be a whole number"),
         (ring(), {"dim": "16"}, "dim must be a whole number"),
         (ring(), {"beta": -1}, "beta must be at least"),

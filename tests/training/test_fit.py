@@ -4,8 +4,10 @@ import dataclasses
 import json
 import math
 
+import numpy as np
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import hyperboloid
 from hyperboloid.errors import InputError, TrainingError
@@ -59,6 +61,46 @@ def test_python_and_command_line_say_the_same(tmp_path, monkeypatch, capsys):
     command = json.loads(capsys.readouterr().out.splitlines()[-1])
     for key in ("val_mean", "val_std", "test_mean", "test_std", "epochs"):
         assert command[key] == python[key]
+
+
+def test_numbers_of_numpy_and_torch_are_as_good_as_pythons(tmp_path):
+    theirs = {
+        "split": np.arange(2),
+        "seed": np.int32(1),
+        "seeds": np.int64(2),
+        "dim": np.int64(4),
+        "beta": np.float32(0.5),
+        "device": torch.device("cpu"),
+    }
+    pythons = {"split": [0, 1], "seed": 1, "seeds": 2, "dim": 4, "beta": 0.5, "device": "cpu"}
+    configs = [
+        hyperboloid.fit("karate", epochs=1, out=tmp_path / name, **given).config.to_json()
+        for name, given in (("theirs", theirs), ("pythons", pythons))
+    ]
+    assert json.dumps(configs[0]) == json.dumps(configs[1])
+    assert hyperboloid.fit("karate", epochs=1, out=tmp_path / "one", split=np.int64(1)).config.splits == [1]
+
+
+@pytest.mark.parametrize("shape", [(34,), (34, 3), (1,)])
+def test_links_are_learned_whatever_y_is(tmp_path, shape):
+    edges = load_graph("karate").edge_index
+    for name, more in (("without", {}), ("with", {"y": torch.randn(shape)})):
+        hyperboloid.fit(Data(edge_index=edges, num_nodes=34, **more), dim=4, epochs=2, out=tmp_path / name)
+    assert files_of(tmp_path / "with") == files_of(tmp_path / "without")
+
+
+def test_splits_in_columns_of_masks_are_chosen_by_their_number(tmp_path):
+    graph = load_graph("karate")
+    splits = [split_nodes(graph, seed) for seed in (3, 4)]
+    masks = {
+        f"{part}_mask": torch.stack([torch.isin(torch.arange(34), getattr(split, part)) for split in splits], 1)
+        for part in ("train", "val", "test")
+    }
+    data = Data(edge_index=graph.edge_index, y=graph.y, num_nodes=34, **masks)
+    runs = hyperboloid.fit(data, task="node", dim=4, epochs=2, split=[0, 1], out=tmp_path / "run").runs
+    assert [run.summary["split_name"] for run in runs] == ["public 0", "public 1"]
+    for run, split in zip(runs, splits, strict=True):
+        assert torch.equal(run.task.split.train, split.train)
 
 
 def test_training_never_reads_test_labels(tmp_path):

@@ -239,6 +239,8 @@ def test_pyg_objects_train_and_know_nothing_of_smiles(tmp_path):
     (tmp_path / "new.csv").write_text("smiles\nCC\n")
     with pytest.raises(InputError, match="was not trained on molecules: it knows nothing of SMILES"):
         predict_smiles(fitted.best, tmp_path / "new.csv")
+    with pytest.raises(InputError, match="embeds no nodes: evaluate"):
+        fitted.best.encode()
 
 
 def test_rows_that_are_no_molecules_are_told_and_kept(tmp_path):

@@ -3,6 +3,7 @@
 import networkx
 import pytest
 import torch
+from torch_geometric.data import Data
 
 import hyperboloid
 from hyperboloid.errors import InputError
@@ -97,6 +98,24 @@ def test_a_graph_predicts_the_same_as_one_that_equals_it(tmp_path):
     run = hyperboloid.fit(graph, task="node", dim=4, epochs=3, out=tmp_path / "run").best
     ours, again = predict_labels(run), predict_labels(run, load_graph("disease"))
     assert torch.equal(ours.probability, again.probability)
+
+
+@pytest.mark.parametrize("task", ["link", "node"])
+def test_a_graph_given_as_an_object_is_read_as_fit_reads_it(tmp_path, task):
+    graph = load_graph("disease")
+    # each edge in one direction, some twice, and a loop
+    one_way = graph.edge_index[:, graph.edge_index[0] < graph.edge_index[1]]
+    edges = torch.cat([one_way, one_way[:, :9], torch.zeros(2, 1, dtype=torch.long)], dim=1)
+    data = Data(x=graph.x, y=graph.y, edge_index=edges)
+    run = hyperboloid.fit(data, task=task, dim=4, epochs=2, out=tmp_path / "run").best
+    assert torch.equal(run.encode(data), run.encode(run.graph))
+    if task == "node":
+        assert torch.equal(predict_labels(run, data).probability, predict_labels(run).probability)
+        assert predict_labels(run, "disease").label.shape == (graph.num_nodes,)
+    else:
+        assert listed(predict_links(run, 9, data)) == listed(predict_links(run, 9))
+        with pytest.raises(InputError, match="trained on 11 features per node, but graph 'graph' has 0"):
+            predict_links(run, 9, networkx.karate_club_graph())
 
 
 def test_refuses_what_the_run_was_not_trained_for(run):

@@ -66,7 +66,7 @@ def build_graph(
         edge_index=edge_index,
         num_nodes=int(num_nodes),
         x=None if x is None else _features(name, x, num_nodes),
-        y=None if y is None else _classes(name, y, num_nodes),
+        y=None if y is None else node_classes(name, y, num_nodes),
         edge_weight=edge_weight,
         node_ids=node_ids,
         class_names=class_names,
@@ -134,8 +134,19 @@ def _weights(name: str, weight: Any, num_links: int) -> NDArray[np.float32]:
     return array.astype(np.float32)
 
 
+def dense_tensor(values: Any, what: str) -> Tensor:
+    """Numbers of any kind as a dense tensor; ``what`` they are, should they be none."""
+    try:
+        tensor = torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{what} must be a tensor or an array of numbers; this {type(values).__name__} is none"
+        ) from error
+    return tensor.to_dense()
+
+
 def _features(name: str, x: Any, num_nodes: int) -> Tensor:
-    tensor = torch.as_tensor(x).to(torch.float32).contiguous()
+    tensor = dense_tensor(x, f"graph '{name}': the features").to(torch.float32).contiguous()
     if tensor.dim() != 2 or tensor.size(0) != num_nodes or tensor.size(1) == 0:
         raise InputError(
             f"graph '{name}' has {num_nodes} nodes but features of shape {tuple(tensor.shape)}; "
@@ -149,8 +160,9 @@ def _features(name: str, x: Any, num_nodes: int) -> Tensor:
     return tensor
 
 
-def _classes(name: str, y: Any, num_nodes: int) -> Tensor:
-    tensor = torch.as_tensor(y)
+def node_classes(name: str, y: Any, num_nodes: int) -> Tensor:
+    """Labels ``(N,)`` as int64 classes; an :class:`InputError` says why they cannot be."""
+    tensor = dense_tensor(y, f"graph '{name}': the labels")
     if tensor.shape != (num_nodes,):
         raise InputError(
             f"graph '{name}' has {num_nodes} nodes but labels of shape {tuple(tensor.shape)}; "

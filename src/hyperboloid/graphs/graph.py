@@ -26,11 +26,12 @@ class Graph:
         edge_weight: ``(E,)`` float32, positive, the same for both directions of an edge, or None for all ones.
         node_ids: the user's names of the nodes, or None when they are ``0 … N-1``.
         class_names: the user's names of the classes, or None when they are ``0 … C-1``.
-        masks: splits that came with the data, by name (``public``, ``authors``): each maps ``train``, ``val`` and
-            ``test`` to int64 node indices.
+        masks: splits that came with the data, by name (``public``, ``authors``; of several ``public 0``, ``public 1``,
+            …): each maps ``train``, ``val`` and ``test`` to int64 node indices.
         one_way: edges that their source had in one direction only, where it distinguishes directions; they count in
             both like all others.
         self_loops: links of the source from a node to itself, which are left out.
+        problems: why the source's labels (``y``) or splits (``masks``) cannot be used; told to who asks for them.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Graph:
     masks: dict[str, dict[str, Tensor]] = field(default_factory=dict)
     one_way: int = 0
     self_loops: int = 0
+    problems: dict[str, str] = field(default_factory=dict)
 
     @property
     def num_edges(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hyperboloid.errors import InputError
-from hyperboloid.graphs.build import build_graph, check_weights
+from hyperboloid.graphs.build import build_graph, check_weights, dense_tensor, node_classes
 from hyperboloid.graphs.graph import Graph
 from hyperboloid.graphs.ids import integer_values, node_ids, number_classes
 
@@ -18,39 +19,78 @@ from hyperboloid.graphs.ids import integer_values, node_ids, number_classes
 def from_pyg(data: Any, name: str, weight: str | None) -> Graph:
     """A graph from PyG's ``Data``: its ``x``, ``y``, ``edge_weight`` (or the attribute ``weight``) and masks.
 
-    ``train_mask``, ``val_mask`` and ``test_mask``, when all three are there and flat, become ``masks["public"]``.
+    ``train_mask``, ``val_mask`` and ``test_mask``, when all three are there, become ``masks["public"]``, or where they
+    have a column for each of several splits ``masks["public 0"]``, ``masks["public 1"]``, …. They may be masks or lists
+    of nodes. Labels and masks that cannot be used are left out, as links are learned without them, and ``problems``
+    says why.
     """
-    if getattr(data, "edge_index", None) is None:
-        raise InputError("this PyG Data object has no edge_index; give one with edge_index of shape (2, E)")
-    rows, cols = data.edge_index.cpu()
+    edges = _tensor(data, "edge_index")
+    if edges is None or edges.dim() != 2 or edges.size(0) != 2:
+        raise InputError("this PyG Data object has no edge_index of shape (2, E); give one")
+    rows, cols = edges
     if weight is not None and weight not in data:
         raise InputError(f"this PyG Data object has no attribute '{weight}'; it has {', '.join(map(str, data.keys()))}")
-    weights = data.get(weight or "edge_weight")
+    weights = _tensor(data, weight or "edge_weight")
     if weights is not None:
-        weights = weights.detach().cpu().squeeze(-1) if weights.dim() == 2 else weights.detach().cpu()
+        weights = weights.squeeze(-1) if weights.dim() == 2 else weights
         if weights.shape != rows.shape:
             raise InputError(f"edge weights must be one per edge, these have shape {tuple(weights.shape)}")
         check_weights(weights.double().numpy(), lambda i: f"graph '{name}': edge ({int(rows[i])}, {int(cols[i])})")
-    y = data.y
+    graph = build_graph(name, rows, cols, int(data.num_nodes), x=_tensor(data, "x"), weight=weights)
+    return dataclasses.replace(graph, **_pyg_labels_and_masks(data, graph))
+
+
+def _tensor(data: Any, key: str) -> Tensor | None:
+    value = data.get(key)
+    return None if value is None else dense_tensor(value, f"the {key} of this PyG Data object").detach().cpu()
+
+
+def _pyg_labels_and_masks(data: Any, graph: Graph) -> dict[str, Any]:
+    """The fields of the graph that only the classification of nodes asks for."""
+    found: dict[str, Any] = {}
+    problems = {}
+    for key, read in (("y", _pyg_classes), ("masks", _pyg_masks)):
+        try:
+            found[key] = read(data, graph)
+        except InputError as error:
+            problems[key] = str(error)
+    return {**found, "problems": problems}
+
+
+def _pyg_classes(data: Any, graph: Graph) -> Tensor | None:
+    y = _tensor(data, "y")
     if y is not None and y.dim() == 2 and y.size(1) == 1:
         y = y.squeeze(1)
-    return build_graph(
-        name,
-        rows,
-        cols,
-        int(data.num_nodes),
-        x=None if data.x is None else data.x.detach().cpu(),
-        y=None if y is None else y.cpu(),
-        weight=weights,
-        masks=_pyg_masks(data),
-    )
+    return None if y is None else node_classes(graph.name, y, graph.num_nodes)
 
 
-def _pyg_masks(data: Any) -> dict[str, dict[str, Tensor]]:
-    masks = {part: data.get(f"{part}_mask") for part in ("train", "val", "test")}
-    if any(mask is None or mask.dim() != 1 or mask.dtype != torch.bool for mask in masks.values()):
+def _pyg_masks(data: Any, graph: Graph) -> dict[str, dict[str, Tensor]]:
+    masks = {part: _tensor(data, f"{part}_mask") for part in ("train", "val", "test")}
+    parts = {part: _nodes_of(mask, f"{part}_mask", graph) for part, mask in masks.items() if mask is not None}
+    if len(parts) < 3:
         return {}
-    return {"public": {part: mask.cpu().nonzero().flatten() for part, mask in masks.items()}}
+    counts = {len(nodes) for nodes in parts.values()} - {1}  # a flat mask belongs to all splits that the others have
+    if len(counts) > 1:
+        raise InputError(f"the masks of graph '{graph.name}' must have equally many columns, one for each split")
+    splits = max(counts, default=1)
+    names = [f"public {k}" for k in range(splits)] if splits > 1 else ["public"]
+    # copies, as a run folder holds no tensor twice
+    return {name: {part: at[k % len(at)].clone() for part, at in parts.items()} for k, name in enumerate(names)}
+
+
+def _nodes_of(mask: Tensor, key: str, graph: Graph) -> list[Tensor]:
+    """The nodes ``(V,)`` of one part, in each of the splits that a mask ``(N,)`` or ``(N, splits)`` has."""
+    n = graph.num_nodes
+    if mask.shape[:1] == (n,) and mask.dim() <= 2 and mask.numel() and bool(((mask == 0) | (mask == 1)).all()):
+        return [column.nonzero().flatten() for column in mask.reshape(n, -1).unbind(1)]
+    whole = mask.dim() == 1 and mask.dtype in (torch.int32, torch.int64)
+    nodes = mask.unique().long()
+    if not whole or len(nodes) < len(mask) or bool(((nodes < 0) | (nodes >= n)).any()):
+        raise InputError(
+            f"the {key} of graph '{graph.name}' has shape {tuple(mask.shape)} and is neither a mask of its {n} nodes, "
+            "with a column for each split, nor a list of different nodes; correct it or leave it out"
+        )
+    return [nodes]
 
 
 def from_networkx(network: Any, name: str, features: str | None, labels: str | None, weight: str | None) -> Graph:

@@ -246,7 +246,8 @@ def split_nodes(graph: Graph, seed: int = 0, *, masks: str | None = None) -> Nod
     The first rule that applies is used:
 
     1. ``masks`` names a split that came with the data (``public``, ``authors``), or the data has a ``public``
-       one: that split, whatever the seed.
+       one: that split, whatever the seed. If it has several (``public 0``, ``public 1``, …), the one with the number
+       ``seed``.
     2. The graph is not one of the Disease graphs, every class has 20 labelled nodes or more, and 20 of each
        are at most a third of all labelled nodes: 20 of each class for training; of the rest 500 (at most half
        of it) for validation and 1000 (or what is left) for the test.
@@ -255,26 +256,29 @@ def split_nodes(graph: Graph, seed: int = 0, *, masks: str | None = None) -> Nod
 
     Args:
         graph: the graph, with labels.
-        seed: of the random choice in rules 2 and 3.
+        seed: of the random choice in rules 2 and 3, or the number in rule 1.
         masks: name of a split in ``graph.masks``.
 
     Raises:
         InputError: when ``masks`` is unknown, or when the graph has no labels, only one class, or too few
-            labelled nodes for three parts.
+            labelled nodes for three parts, or came with labels or masks that cannot be used.
     """
     y = torch.empty(0, dtype=torch.int64) if graph.y is None else graph.y
     labelled = (y != UNLABELLED).nonzero().squeeze(1)
     if labelled.numel() == 0:
-        raise InputError(f"graph '{graph.name}' has no labels to learn from: give --labels")
+        raise InputError(graph.problems.get("y", f"graph '{graph.name}' has no labels to learn from: give --labels"))
     sizes = y[labelled].bincount()
     num_classes = int((sizes > 0).sum())
     if num_classes < 2:
         raise InputError(f"all labelled nodes of graph '{graph.name}' are of one class, so there is nothing to learn")
 
-    if masks is not None and masks not in graph.masks:
+    if not graph.masks and "masks" in graph.problems:
+        raise InputError(graph.problems["masks"])
+    several = f"public {seed}" if "public 0" in graph.masks else None
+    chosen = masks if masks is not None else "public" if "public" in graph.masks else several
+    if chosen is not None and chosen not in graph.masks:
         available = ", ".join(sorted(graph.masks)) or "none"
-        raise InputError(f"graph '{graph.name}' has no node split named '{masks}' (it came with: {available})")
-    chosen = masks or ("public" if "public" in graph.masks else None)
+        raise InputError(f"graph '{graph.name}' has no node split named '{chosen}' (it came with: {available})")
     if chosen is not None:
         parts = (graph.masks[chosen][part].sort().values for part in ("train", "val", "test"))
         train, val, test = (nodes[y[nodes] != UNLABELLED] for nodes in parts)

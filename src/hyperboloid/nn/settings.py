@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import numbers
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,7 +95,7 @@ def _checked(f: dataclasses.Field[Any], value: Any) -> Any:
         return None
     if kind.startswith(("int", "float")):
         whole = kind.startswith("int")
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if not number or (whole and value % 1 != 0):
             raise InputError(f"{f.name} must be a {'whole ' if whole else ''}number, not {value!r}.")
         low, high = f.metadata["low"], f.metadata["high"]

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from hyperboloid.errors import InputError
-from hyperboloid.graphs import Graph
+from hyperboloid.graphs import Graph, load_graph
 from hyperboloid.graphs.molecules import MoleculeSet
 from hyperboloid.nn.features import compress
 from hyperboloid.scores import spread_of
@@ -44,6 +44,10 @@ class Run:
     def graph(self) -> Graph:
         """The one graph it was trained on."""
         return one_graph(self.folder, self.data)
+
+    def graph_or_own(self, source: Any) -> Graph:
+        """The graph that ``source`` stands for, see :func:`load_graph`; the run's own for None."""
+        return self.graph if source is None else load_graph(source)
 
     @property
     def split(self) -> int:
@@ -113,15 +117,21 @@ class Run:
         return found
 
     @torch.no_grad()
-    def encode(self, graph: Graph | None = None) -> Tensor:
+    def encode(self, graph: Any = None) -> Tensor:
         """Output of the encoder ``(N, out_channels)``, as it was evaluated: validation and test edges stay hidden.
 
-        With a graph given, messages pass along all its edges (the run's own ``graph`` may be given too). Another one
-        needs features, as many as the one trained on.
+        With a graph given, or whatever :func:`load_graph` takes, messages pass along all its edges (the run's own
+        ``graph`` may be given too). Another one needs features, as many as the one trained on.
         """
+        if isinstance(self.task, GraphTask):
+            raise InputError(
+                f"The run in {self.folder} predicts properties of molecules and embeds no nodes: "
+                "evaluate() judges it, and `hyperboloid predict` applies it to new ones."
+            )
         if graph is None:
             own: Tensor = self.task.encode(self.encoder)
             return own.detach()  # of a shallow model it is a parameter
+        graph = load_graph(graph)
         if graph is not self.graph:
             if self.graph.x is None or not self.encoder.inductive:
                 raise InputError("This model learned an embedding per node, without features: it knows no other graph.")

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import operator
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import torch
 
 from hyperboloid.errors import InputError
 from hyperboloid.nn.registry import check_task, default_model
@@ -37,7 +42,7 @@ def fit(
     smiles: str | None = None,
     target: str | Sequence[str] | None = None,
     data_dir: str | Path | None = None,
-    device: str = "cpu",
+    device: str | torch.device = "cpu",
     dtype: str = "float32",
     out: str | Path | None = None,
     resume: bool = False,
@@ -55,7 +60,7 @@ def fit(
         dim: width of the embeddings; by default what suits the data set.
         seeds: number of initialisations, ``seed``, ``seed + 1``, ….
         seed: the first of them.
-        split: seed of the split, or several.
+        split: seed of the split, or several; of splits that came with the data, their numbers.
         features: table of node features, for a graph of the user's.
         labels: table of node labels, likewise.
         weight: column of edge weights, likewise.
@@ -88,19 +93,20 @@ def fit(
         task=task,
         model=model,
         settings=default_settings(model, task, data.name, dim, **settings),
-        splits=[split] if isinstance(split, int) else list(split),
-        seeds=list(range(seed, seed + seeds)),
+        splits=[_whole("split", number) for number in np.atleast_1d(np.asarray(split, object))],
+        seeds=[_whole("seed", seed) + k for k in range(_whole("seeds", seeds))],
         dtype=dtype,
-        device=device,
+        device=str(device),
     )
-    use_device(device)
+    use_device(config.device)
 
     def task_for(split: int) -> BaseTask:
-        return make_task(config, data, split, device)
+        return make_task(config, data, split, config.device)
 
     # everything that can be wrong with the input shows here, before anything is written
     first = task_for(config.splits[0])
-    if len(config.splits) > 1 and task_for(config.splits[1]).split_name == first.split_name:
+    # of the other splits the one with the largest number, which data with numbered splits may not have
+    if len(config.splits) > 1 and task_for(max(config.splits[1:])).split_name == first.split_name:
         raise InputError(f"'{data.name}' comes with one fixed split: give one --split, and --seeds for more runs.")
     start_training(model, first, config.settings, config.seeds[0])
     if left_out := first.left_out:
@@ -114,6 +120,14 @@ def fit(
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt(str(folder)) from interrupt
     return Experiment(folder)
+
+
+def _whole(name: str, given: Any) -> int:
+    """A whole number of Python's, numpy's or torch's."""
+    if not isinstance(given, bool):
+        with suppress(TypeError):
+            return operator.index(given)
+    raise InputError(f"{name} must be a whole number, not {given!r}.")
 
 
 def _train_all(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from hyperboloid.errors import InputError
-from hyperboloid.graphs import Graph
 
 from .experiment import Run
 from .tasks import LinkTask
@@ -27,7 +27,7 @@ class Links:
 
 
 @torch.no_grad()
-def predict_links(run: Run, top: int, graph: Graph | None = None) -> Links:
+def predict_links(run: Run, top: int, graph: Any = None) -> Links:
     """The ``top`` likeliest links among all pairs of nodes that are not linked yet.
 
     Messages pass along *all* known edges, those held out in training included. Pairs are scored in chunks of rows, so
@@ -36,13 +36,14 @@ def predict_links(run: Run, top: int, graph: Graph | None = None) -> Links:
     Args:
         run: trained for link prediction.
         top: how many.
-        graph: another graph with the same kind of features; the run's own by default.
+        graph: another graph with the same kind of features, or what :func:`load_graph` takes; the run's own by
+            default.
     """
     if not isinstance(run.task, LinkTask):
         raise InputError(f"The run in {run.folder} was trained for task '{run.config.task}', not to predict links.")
     if top < 1:
         raise InputError(f"The number of links must be at least 1, not {top}.")
-    graph = graph or run.graph
+    graph = run.graph_or_own(graph)
     z = run.encode(graph)
     n = graph.num_nodes
     rowptr = torch.zeros(n + 1, dtype=torch.long)
@@ -79,14 +80,15 @@ class Labels:
 
 
 @torch.no_grad()
-def predict_labels(run: Run, graph: Graph | None = None) -> Labels:
+def predict_labels(run: Run, graph: Any = None) -> Labels:
     """The likeliest class of every node.
 
     Args:
         run: trained for node classification.
-        graph: another graph with the same kind of features; the run's own by default.
+        graph: another graph with the same kind of features, or what :func:`load_graph` takes; the run's own by
+            default.
     """
     if run.config.task != "node":
         raise InputError(f"The run in {run.folder} was trained for task '{run.config.task}', not to predict labels.")
-    probability, label = torch.softmax(run.encode(graph or run.graph), dim=-1).max(dim=-1)
+    probability, label = torch.softmax(run.encode(run.graph_or_own(graph)), dim=-1).max(dim=-1)
     return Labels(label, probability)
