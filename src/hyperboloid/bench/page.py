@@ -88,10 +88,10 @@ def _text(measured: Measured, page: Page, source: Path, *, grown: bool) -> str:
         'given cleared pages anew. That is what users get by default, and what the goals are about. The columns "kept" '
         "are the same, measured in a process that was started with "
         f"`{' '.join(f'{name}={value}' for name, value in layers.ALLOCATORS['kept'].items())}`, where glibc keeps the "
-        "memory; ours write no such tensors, so it is PyG's layers that gain. What we gain comes from those tensors: "
-        "nodes of Amazon have 37 neighbours on average, those of Pubmed 4.5. On Pubmed PyG's tensors are small too, "
-        "and what remains is ours: a second matrix product for the attention, and what each row costs whatever its "
-        "length (sinh of two vectors, a logarithm, sums in double precision).",
+        "memory; ours write no such tensors, so it is PyG's layers that gain at d = 64. What we gain comes from those "
+        "tensors: nodes of Amazon have 37 neighbours on average, those of Pubmed 4.5. On Pubmed PyG's tensors are "
+        "small too, and what remains is ours: a second matrix product for the attention, and what each row costs "
+        "whatever its length (sinh of two vectors, a logarithm, sums in double precision).",
         _where("LGCN's time", measured.select("layers", "cpu", memory="handed back"), layers.PROFILE),
         "## The aggregation against memory bandwidth",
         _first_paragraphs(gather),

@@ -41,7 +41,10 @@ GraphTask = Annotated[str, typer.Option(help="What to learn: link or node.")]
 Smiles = Annotated[
     str | None, typer.Option(metavar="COLUMN", help="Column of SMILES, for molecules.", show_default="smiles")
 ]
-Epochs = Annotated[int | None, typer.Option(parser=integer, help="At most so many epochs.", show_default="2000")]
+Epochs = Annotated[
+    int | None,
+    typer.Option(parser=integer, help="At most so many.", show_default="2000; molecules 300, shallow models fewer"),
+]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Dtype = Annotated[str, typer.Option(help="float32 or float64.")]
 Json = Annotated[bool, typer.Option("--json", help="End with one JSON object on the last line of stdout.")]

@@ -72,7 +72,8 @@ class Session:
         ]
         remarks = [f"{what}: skipped. {reason}" for what, reason in self.skipped.items()]
         if any(row["printed"] is not None and row["diff"] is None for row in rows):
-            remarks.append("Where there is no difference, the paper's graph is another one: not comparable.")
+            why = "the model has seen a part of the molecules only" if zinc else "the paper's graph is another one"
+            remarks.append(f"Where there is no difference, {why}: not comparable.")
         if self.left:
             remarks.append(f"There was no time for {self.left}: the same command goes on with them.")
         title = "Test MAE × 100" if zinc else "Test scores in %"

@@ -51,6 +51,8 @@ class Settings(ModelSettings):
 #: Settings of the training that only models of whole graphs have a use for, and those that only the others have.
 OF_GRAPHS = frozenset({"batch_size", "schedule", "clip", "loss"})
 OF_NODES = frozenset({"distance", "scaling"})
+#: Those that tables of embeddings have no use for: they know no features and no penalty.
+OF_LAYERS = frozenset({"scaling", "weight_decay"})
 
 
 #: How neighbours are summed where a model leaves it open: for links, which are decoded by distances, they are averaged.
@@ -68,8 +70,10 @@ def check_names(given: Iterable[str]) -> None:
 def taken_settings(model: str) -> frozenset[str]:
     """Names of the settings that a model has a use for, those of the training included."""
     training = {f.name for f in dataclasses.fields(Settings)} - {f.name for f in dataclasses.fields(ModelSettings)}
-    taken: frozenset[str] = get_model(model).load().takes()
-    return taken | (training - (OF_NODES if model in GRAPH_MODELS else OF_GRAPHS))
+    encoder = get_model(model).load()
+    taken: frozenset[str] = encoder.takes()
+    training -= OF_NODES if model in GRAPH_MODELS else OF_GRAPHS
+    return taken | (training if getattr(encoder, "inductive", True) else training - OF_LAYERS)
 
 
 def default_settings(model: str, task: str, dataset: str, dim: int | None = None, **given: Any) -> Settings:
