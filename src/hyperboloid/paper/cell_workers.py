@@ -69,10 +69,11 @@ def measured_at_once(
     waiting = deque((own, chosen.get(key)) for key, own in by_cell.items())
     count = min(workers, len(waiting))
     pool: list[_Worker] = []
-    with _terminated_in_order():
+    termination = _Termination()
+    with handled(signal.SIGTERM, termination):
         try:
             for _ in range(count):
-                with _without_interrupts():
+                with termination.held(), _without_interrupts():
                     pool.append(_Worker(dataclasses.replace(plan, workers=count)))
                 pool[-1].begin(*waiting.popleft())
             busy, over = {worker.pipe: worker for worker in pool}, 0
@@ -96,15 +97,29 @@ def measured_at_once(
             _dismiss(pool)
 
 
-@contextmanager
-def _terminated_in_order() -> Iterator[None]:
+class _Termination:
     """SIGTERM ends this process like an error, by way of its ``finally``, where the others are let go."""
 
-    def leave(number: int, frame: Any) -> None:
-        raise SystemExit(128 + number)
+    def __init__(self) -> None:
+        self._asked = self._held = False
 
-    with handled(signal.SIGTERM, leave):
-        yield
+    def __call__(self, number: int, frame: Any) -> None:
+        self._asked = True
+        self._leave()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Not here, but afterwards: nobody would let a process go that is only half started."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+        self._leave()
+
+    def _leave(self) -> None:
+        if self._asked and not self._held:
+            raise SystemExit(128 + signal.SIGTERM)
 
 
 @contextmanager
