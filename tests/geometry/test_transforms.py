@@ -150,6 +150,19 @@ def test_half_precision_is_computed_in_float32(operation, dtype):
     assert all(torch.isfinite(g).all() for g in torch.autograd.grad(found.float().sum(), (u, v)))
 
 
+def test_one_half_among_others_halves_nothing():
+    normal, (u, v) = Lorentz(0.7).normal, (x.detach() for x in inputs())
+    assert normal.dist(u, v.half()).dtype == torch.float64
+    assert normal.centroid(torch.stack([u, v], -2).float(), torch.ones(6, 2).half()).dtype == torch.float32
+
+
+def test_the_compiler_is_told_the_layout_of_gyrovector_sums():
+    u, beta = torch.randn(8, 3, 5).transpose(0, 1), torch.tensor(1.3)
+    tests = ("test_schema", "test_faketensor")
+    torch.library.opcheck(torch.ops.hyperboloid.gyro_sum.default, (u, u.flip(0), beta), test_utils=tests)
+    torch.library.opcheck(torch.ops.hyperboloid.gyro_gradients.default, (u, u.flip(0), beta, u), test_utils=tests)
+
+
 def test_float32_is_float64_rounded(operation):
     """With a Python float for β, too: nothing is computed in a lower precision than the input's."""
     u, v = inputs(dtype=torch.float32)

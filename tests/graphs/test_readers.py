@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 from pyarrow import parquet
+from torch_geometric import EdgeIndex
 from torch_geometric.data import Data
 
 from hyperboloid.errors import InputError
@@ -196,6 +197,20 @@ def test_masks_of_pyg_of_any_kind_are_the_same_split(kind):
     graph = load_graph(masked(kind))
     assert {part: nodes.tolist() for part, nodes in graph.masks["public"].items()} == PARTS
     assert graph.checksum == load_graph(masked(torch.Tensor.clone)).checksum
+
+
+def test_a_mask_without_the_others_is_no_split():
+    data = Data(edge_index=torch.tensor([[0, 1, 2], [1, 2, 3]]), num_nodes=4, train_mask=torch.rand(4))
+    graph = read_graph(data)
+    assert not graph.masks
+    assert not graph.problems
+
+
+def test_edge_index_of_pyg_is_an_edge_list():
+    edges = torch.tensor([[0, 1, 2], [1, 2, 3]])
+    wrapped = EdgeIndex(edges, sparse_size=(4, 4))
+    found, expected = (read_graph(Data(edge_index=e, num_nodes=4)) for e in (wrapped, edges))
+    assert torch.equal(found.edge_index, expected.edge_index)
 
 
 def test_masks_of_pyg_with_columns_are_several_splits():

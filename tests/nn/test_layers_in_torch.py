@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from hyperboloid.kernels import Adjacency, lorentz_aggregate
 from hyperboloid.nn import GCN, HATConv, HGCNConv, KGCNConv, LGCNConv
 from hyperboloid.nn.means import MEANS
 
@@ -82,6 +83,27 @@ def test_torch_func_differentiates_flat_ones():
     model, x = GCN(4, 3, 2), nodes().requires_grad_()
     found = torch.func.grad(lambda x: model(x, EDGES).sin().sum())(x.detach())
     torch.testing.assert_close(found, torch.autograd.grad(model(x, EDGES).sin().sum(), x)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_torch_func_differentiates_over_models():
+    layer, x, scale = LGCNConv(4, 3), nodes(), torch.tensor([0.5, 1.0, 2.0])
+
+    def total(x):
+        return torch.func.vmap(lambda s: layer(x * s, EDGES))(scale).sum()
+
+    expected = sum(torch.func.grad(lambda x, s=s: layer(x * s, EDGES).sum())(x) for s in scale)
+    torch.testing.assert_close(torch.func.grad(total)(x), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_torch_func_differentiates_what_is_not_looked_at_first():
+    adj = Adjacency.from_edges(*EDGES, (12, 12), self_loops=True)
+    x, weight = nodes(), torch.rand(adj.row.numel(), requires_grad=True)
+
+    def total(weight):
+        return lorentz_aggregate(x, adj, torch.ones(()), weight).sin().sum()
+
+    found = torch.func.grad(total)(weight.detach())
+    torch.testing.assert_close(found, torch.autograd.grad(total(weight), weight)[0], rtol=1e-4, atol=1e-5)
 
 
 # torch's compiler itself warns of things that it will do otherwise one day

@@ -19,7 +19,7 @@ from hyperboloid.signals import ignored
 
 def integer(value: str | int) -> int:
     """Parse ``-3``; what typer makes of ``int`` takes ``0-4`` for -4 and ``1_0`` for 10. It is given defaults too."""
-    if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", str(value)) is None:
+    if re.fullmatch(r"\s*[+-]?[0-9]{1,400}\s*", str(value)) is None:
         raise typer.BadParameter(f"{value!r} is not a whole number.")
     return int(value)
 

@@ -124,12 +124,19 @@ class _GyroSum(Function):
 
 
 # What torch.compile makes on a CPU of gradients that it sees into is wrong, by more than they are large (torch 2.13)
-_opaque = torch.library.custom_op("hyperboloid::gyro_sum", _values, mutates_args=())
-_opaque_gradients = torch.library.custom_op("hyperboloid::gyro_gradients", _gradients, mutates_args=())
-_opaque.register_fake(lambda u, v, beta: torch.empty_like(u))
-_opaque_gradients.register_fake(
-    lambda u, v, beta, grad: (torch.empty_like(u), torch.empty_like(v), torch.empty_like(beta))
-)
+@torch.library.custom_op("hyperboloid::gyro_sum", mutates_args=())
+def _opaque(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
+    return _values(u, v, beta).contiguous()
+
+
+@torch.library.custom_op("hyperboloid::gyro_gradients", mutates_args=())
+def _opaque_gradients(u: Tensor, v: Tensor, beta: Tensor, grad: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    to_u, to_v, to_beta = (t.contiguous() for t in _gradients(u, v, beta, grad))
+    return to_u, to_v, to_beta
+
+
+_opaque.register_fake(lambda u, v, beta: u.new_empty(u.shape))
+_opaque_gradients.register_fake(lambda u, v, beta, grad: tuple(t.new_empty(t.shape) for t in (u, v, beta)))
 _opaque.register_autograd(
     lambda ctx, grad: _opaque_gradients(*ctx.saved_tensors, grad), setup_context=_GyroSum.setup_context
 )
@@ -143,6 +150,7 @@ def gyro_sum(u: Tensor, v: Tensor, beta: Tensor) -> Tensor:
         beta: scalar, or broadcastable to ``(…)``.
     """
     u, v = torch.broadcast_tensors(u, v)
-    compiled = torch.compiler.is_compiling()
-    result: Tensor = _opaque(u, v, beta) if compiled else _GyroSum.apply(u, v, beta)
+    # torch.func sees into it all the same
+    opaque = torch.compiler.is_compiling() and torch._C._functorch.maybe_current_level() is None
+    result: Tensor = _opaque(u, v, beta) if opaque else _GyroSum.apply(u, v, beta)
     return result

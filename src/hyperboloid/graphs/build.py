@@ -142,7 +142,8 @@ def dense_tensor(values: Any, what: str) -> Tensor:
         raise InputError(
             f"{what} must be a tensor or an array of numbers; this {type(values).__name__} is none"
         ) from error
-    return tensor.to_dense()
+    # PyG's EdgeIndex is an edge list that would call itself sparse
+    return tensor if tensor.layout == torch.strided else tensor.to_dense()
 
 
 def _features(name: str, x: Any, num_nodes: int) -> Tensor:

@@ -65,10 +65,10 @@ def _pyg_classes(data: Any, graph: Graph) -> Tensor | None:
 
 
 def _pyg_masks(data: Any, graph: Graph) -> dict[str, dict[str, Tensor]]:
-    masks = {part: _tensor(data, f"{part}_mask") for part in ("train", "val", "test")}
-    parts = {part: _nodes_of(mask, f"{part}_mask", graph) for part, mask in masks.items() if mask is not None}
-    if len(parts) < 3:
+    masks = {part: mask for part in ("train", "val", "test") if (mask := _tensor(data, f"{part}_mask")) is not None}
+    if len(masks) < 3:
         return {}
+    parts = {part: _nodes_of(mask, f"{part}_mask", graph) for part, mask in masks.items()}
     counts = {len(nodes) for nodes in parts.values()} - {1}  # a flat mask belongs to all splits that the others have
     if len(counts) > 1:
         raise InputError(f"the masks of graph '{graph.name}' must have equally many columns, one for each split")

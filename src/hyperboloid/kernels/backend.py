@@ -32,8 +32,13 @@ def use_backend(name: Backend) -> Iterator[None]:
         _forced.reset(token)
 
 
-def chosen_backend(t: Tensor) -> Backend:
-    """Which backend takes this: the one asked for by :func:`use_backend` or ``HYPERBOLOID_BACKEND``, or the fastest."""
+def chosen_backend(t: Tensor, *others: Tensor | None) -> Backend:
+    """Which backend takes this: the one asked for by :func:`use_backend` or ``HYPERBOLOID_BACKEND``, or the fastest.
+
+    Args:
+        t: lies where it is to be computed, and has the precision.
+        others: are computed with as well.
+    """
     if torch.compiler.is_compiling():  # a compiler needs operations that it can see into, or that are registered
         return "reference"
     forced = _forced.get() or os.environ.get("HYPERBOLOID_BACKEND")
@@ -41,9 +46,15 @@ def chosen_backend(t: Tensor) -> Backend:
         if forced not in get_args(Backend):
             raise InputError(f"HYPERBOLOID_BACKEND must be one of {', '.join(get_args(Backend))}, not '{forced}'.")
         return cast(Backend, forced)
-    # kernels read numbers, which what torch.func differentiates keeps to itself
-    unread = t.dtype in HALVES or torch._C._functorch.is_gradtrackingtensor(t)
+    unread = t.dtype in HALVES or any(o is not None and _is_hidden(o) for o in (t, *others))
     return "reference" if unread else fast_backend(t)
+
+
+def _is_hidden(t: Tensor) -> bool:
+    """Whether torch.func differentiates it: kernels read numbers, which it keeps to itself."""
+    while torch._C._functorch.is_batchedtensor(t):
+        t = torch._C._functorch.get_unwrapped(t)
+    return torch._C._functorch.is_gradtrackingtensor(t)
 
 
 def fast_backend(t: Tensor) -> Backend:

@@ -22,9 +22,9 @@ from .shares import kernel_attention, kernel_shares
 from .sums import kernel_sum, matrix_sum
 
 
-def _implementation(name: str, t: Tensor) -> Any:
-    """The function called ``name`` of the backend that takes ``t``."""
-    if chosen_backend(t) == "cpu":
+def _implementation(name: str, t: Tensor, *others: Tensor | None) -> Any:
+    """The function called ``name`` of the backend that takes these."""
+    if chosen_backend(t, *others) == "cpu":
         from . import cpu
 
         return getattr(cpu, name)
@@ -73,7 +73,7 @@ def pair_sqdist(z: Tensor, pairs: Tensor, beta: Tensor | None, *, lorentz: bool 
     if pairs.dim() != 2 or pairs.size(0) != 2 or pairs.dtype not in (torch.int32, torch.int64):
         raise InputError(f"pairs must be (2, P) int32 or int64, not {tuple(pairs.shape)} {pairs.dtype}.")
     z, beta = single(z), None if beta is None else single(beta)
-    if chosen_backend(z) != "reference" and z.dtype == torch.float32:
+    if chosen_backend(z, beta) != "reference" and z.dtype == torch.float32:
         return flat_squares(z, pairs) if beta is None else pair_squares(z, pairs, beta, lorentz)
     u, v = (z.index_select(0, end) for end in pairs)
     if beta is None:
@@ -100,7 +100,8 @@ def lorentz_attention(
         ``(E,)``, summing to 1 over every row that keeps an entry; in float32 at least.
     """
     query, key, beta = (single(t) for t in (query, key, beta))
-    out: Tensor = _implementation("lorentz_attention", query)(query, key, adj, beta, keep, _cap(cap, query))
+    attend = _implementation("lorentz_attention", query, key, beta)
+    out: Tensor = attend(query, key, adj, beta, keep, _cap(cap, query))
     return out
 
 
@@ -135,7 +136,7 @@ def lorentz_aggregate(
     if attention is not None:
         query, key = attention
         attention = (single(key),) * 2 if query is key else (single(query), single(key))
-    if _is_fused(u):
+    if _is_fused(u, beta, weight, *(attention or ())):
         return narrowed(fused_aggregate(u, adj, beta, weight, attention, keep, _cap(cap, u)), dtype)
     if attention is not None:
         alpha = lorentz_attention(*attention, adj, beta, keep=keep, cap=cap)
@@ -143,14 +144,14 @@ def lorentz_aggregate(
     else:
         weight = u.new_ones(adj.row.shape) if weight is None else weight
         weight = weight if keep is None else weight * keep
-    return narrowed(_implementation("lorentz_aggregate", u)(u, adj, beta, single(weight)), dtype)
+    return narrowed(_implementation("lorentz_aggregate", u, beta, weight)(u, adj, beta, single(weight)), dtype)
 
 
-def _is_fused(u: Tensor) -> bool:
+def _is_fused(u: Tensor, *others: Tensor | None) -> bool:
     """Float32 is computed in double precision inside, in one operation; float64 takes the forms that cannot cancel."""
     if u.dtype != torch.float32 or fast_backend(u) == "reference":
         return False
-    return torch.compiler.is_compiling() or chosen_backend(u) != "reference"
+    return torch.compiler.is_compiling() or chosen_backend(u, *others) != "reference"
 
 
 def weighted_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
@@ -158,7 +159,7 @@ def weighted_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
 
     It is also the product of a sparse matrix, whose values are the weights, with u. Halves are summed in float32.
     """
-    dtype, backend = u.dtype, chosen_backend(u)
+    dtype, backend = u.dtype, chosen_backend(u, weight)
     u = u.to(torch.promote_types(dtype, torch.float32))
     weight = weight.to(u.dtype)
     if backend == "cpu":
@@ -194,7 +195,7 @@ def additive_attention(
         )
     wide = torch.promote_types(target.dtype, torch.float32)
     target, source = target.to(wide), source.to(wide)
-    if keep is None and chosen_backend(target) == "triton" and wide == torch.float32:
+    if keep is None and chosen_backend(target, source) == "triton" and wide == torch.float32:
         return kernel_attention(target, source, adj, slope)
     score = target.index_select(0, adj.row) + source.index_select(0, adj.col)
     return row_softmax(torch.nn.functional.leaky_relu(score, slope), adj, keep)
@@ -223,9 +224,10 @@ def tangent_aggregate(target: Tensor, u: Tensor, adj: Adjacency, beta: Tensor, w
     """
     dtype = u.dtype
     target, u, beta, weight = (single(t) for t in (target, u, beta, weight))
-    if chosen_backend(u) == "triton" and u.dtype == torch.float32:
+    if chosen_backend(u, target, beta, weight) == "triton" and u.dtype == torch.float32:
         return narrowed(tangent.tangent_aggregate(target, u, adj, beta, weight), dtype)
-    return narrowed(_implementation("tangent_aggregate", u)(target, u, adj, beta, weight), dtype)
+    aggregate = _implementation("tangent_aggregate", u, target, beta, weight)
+    return narrowed(aggregate(target, u, adj, beta, weight), dtype)
 
 
 def frechet_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -> Tensor:
@@ -242,4 +244,4 @@ def frechet_aggregate(u: Tensor, adj: Adjacency, beta: Tensor, weight: Tensor) -
     """
     dtype = u.dtype
     u, beta, weight = (single(t) for t in (u, beta, weight))
-    return narrowed(_implementation("frechet_aggregate", u)(u, adj, beta, weight), dtype)
+    return narrowed(_implementation("frechet_aggregate", u, beta, weight)(u, adj, beta, weight), dtype)

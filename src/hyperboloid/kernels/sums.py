@@ -9,6 +9,7 @@ from torch import Tensor
 
 from hyperboloid.first_order import first_order
 from hyperboloid.function import Function
+from hyperboloid.geometry.precision import is_autocast
 
 from .adjacency import Adjacency
 from .fused import with_models
@@ -90,8 +91,10 @@ def kernel_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
 
 def matrix_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
     """See :func:`hyperboloid.kernels.weighted_sum`, for float32 and float64 anywhere."""
-    with torch.autocast(u.device.type, enabled=False):  # there are no sparse products of halves
-        out: Tensor = _MatrixSum.apply(u, weight, adj)
+    if is_autocast(u):  # there are no sparse products of halves
+        with torch.autocast(u.device.type, enabled=False):
+            return matrix_sum(u, adj, weight)
+    out: Tensor = _MatrixSum.apply(u, weight, adj)
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import numbers
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -103,7 +104,8 @@ def _checked(f: dataclasses.Field[Any], value: Any) -> Any:
             high = LARGEST
         if not low <= value < high:
             limits = f"at least {low:g}" + ("" if math.isinf(high) else f" and below {high:.14g}")
-            raise InputError(f"{f.name} must be {limits}, not {value:g}.")
+            told = f"{value:g}" if abs(value) <= sys.float_info.max else "a number that large"
+            raise InputError(f"{f.name} must be {limits}, not {told}.")
         return int(value) if whole else float(value)
     if kind.startswith("bool") and not isinstance(value, bool):
         raise InputError(f"{f.name} must be true or false, not {value!r}.")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 
 from hyperboloid.errors import InputError
@@ -93,7 +92,7 @@ def fit(
         task=task,
         model=model,
         settings=default_settings(model, task, data.name, dim, **settings),
-        splits=[_whole("split", number) for number in np.atleast_1d(np.asarray(split, object))],
+        splits=[_whole("split", number) for number in _splits(split)],
         seeds=[_whole("seed", seed) + k for k in range(_whole("seeds", seeds))],
         dtype=dtype,
         device=str(device),
@@ -120,6 +119,11 @@ def fit(
     except KeyboardInterrupt as interrupt:
         raise KeyboardInterrupt(str(folder)) from interrupt
     return Experiment(folder)
+
+
+def _splits(given: Any) -> Iterable[Any]:
+    """One, or several in whatever holds them; a tensor without axes is one."""
+    return given if isinstance(given, Iterable) and getattr(given, "ndim", None) != 0 else [given]
 
 
 def _whole(name: str, given: Any) -> int:
