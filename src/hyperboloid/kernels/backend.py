@@ -46,8 +46,11 @@ def chosen_backend(t: Tensor, *others: Tensor | None) -> Backend:
         if forced not in get_args(Backend):
             raise InputError(f"HYPERBOLOID_BACKEND must be one of {', '.join(get_args(Backend))}, not '{forced}'.")
         return cast(Backend, forced)
-    unread = t.dtype in HALVES or any(o is not None and _is_hidden(o) for o in (t, *others))
-    return "reference" if unread else fast_backend(t)
+    if t.dtype in HALVES:
+        return "reference"
+    mapped = torch._C._functorch.maybe_current_level() is not None
+    hidden = mapped and any(o is not None and _is_hidden(o) for o in (t, *others))
+    return "reference" if hidden else fast_backend(t)
 
 
 def _is_hidden(t: Tensor) -> bool:
