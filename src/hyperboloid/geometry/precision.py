@@ -15,8 +15,8 @@ HALVES = (torch.float16, torch.bfloat16)
 
 
 def single(t: Tensor) -> Tensor:
-    """t, in float32 if it is of half precision."""
-    return t.float() if t.dtype in HALVES else t
+    """t, in float32 at least."""
+    return t.to(torch.promote_types(t.dtype, torch.float32))
 
 
 def narrowed(out: Tensor, dtype: torch.dtype) -> Tensor:

@@ -160,7 +160,7 @@ def weighted_sum(u: Tensor, adj: Adjacency, weight: Tensor) -> Tensor:
     It is also the product of a sparse matrix, whose values are the weights, with u. Halves are summed in float32.
     """
     dtype, backend = u.dtype, chosen_backend(u, weight)
-    u = u.to(torch.promote_types(dtype, torch.float32))
+    u = single(u)
     weight = weight.to(u.dtype)
     if backend == "cpu":
         return matrix_sum(u, adj, weight).to(dtype)
@@ -193,9 +193,9 @@ def additive_attention(
             f"additive_attention needs numbers of {adj.num_rows} rows and {adj.num_cols} columns, not of "
             f"{target.size(0)} and {source.size(0)}."
         )
-    wide = torch.promote_types(target.dtype, torch.float32)
-    target, source = target.to(wide), source.to(wide)
-    if keep is None and chosen_backend(target, source) == "triton" and wide == torch.float32:
+    target = single(target)
+    source = source.to(target.dtype)
+    if keep is None and chosen_backend(target, source) == "triton" and target.dtype == torch.float32:
         return kernel_attention(target, source, adj, slope)
     score = target.index_select(0, adj.row) + source.index_select(0, adj.col)
     return row_softmax(torch.nn.functional.leaky_relu(score, slope), adj, keep)
@@ -203,7 +203,7 @@ def additive_attention(
 
 def row_normalize(weight: Tensor, adj: Adjacency) -> Tensor:
     """Non-negative weights ``(E,)`` over each row's sum; those of a row of zeros stay. Halves are summed in float32."""
-    backend, wide = chosen_backend(weight), weight.to(torch.promote_types(weight.dtype, torch.float32))
+    backend, wide = chosen_backend(weight), single(weight)
     if backend == "triton" and wide.dtype == torch.float32:
         return kernel_shares(wide, adj, softmax=False).to(weight.dtype)
     return reference.row_normalize(wide, adj).to(weight.dtype)

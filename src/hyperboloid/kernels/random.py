@@ -16,6 +16,8 @@ from typing import NamedTuple, overload
 import torch
 from torch import Tensor
 
+from hyperboloid.geometry.precision import single
+
 from . import masks
 from .backend import chosen_backend
 
@@ -149,13 +151,8 @@ def late_mask(p: float | Tensor, device: torch.device) -> LateMask | None:
     if turn is None:
         return None
     key = None if turn.key is None else turn.key.to(device)
-    exact = _single(p).detach() if isinstance(p, Tensor) else torch.full((), p, dtype=torch.float64, device=device)
+    exact = single(p).detach() if isinstance(p, Tensor) else torch.full((), p, dtype=torch.float64, device=device)
     return LateMask(key, _signed(turn.number), exact)
-
-
-def _single(p: Tensor) -> Tensor:
-    """In single precision at least: halves cannot count what masks are drawn from, and kernels do not take them."""
-    return p.to(torch.promote_types(p.dtype, torch.float32))
 
 
 def keep_mask(shape: torch.Size | tuple[int, ...], p: float | Tensor, device: torch.device) -> Tensor | None:
@@ -173,7 +170,8 @@ def keep_mask(shape: torch.Size | tuple[int, ...], p: float | Tensor, device: to
     if turn is None:
         return None
     key = turn.folded
-    least = _single(p) * (1 << BITS) if isinstance(p, Tensor) else math.ceil(p * (1 << BITS))
+    # halves cannot count what masks are drawn from
+    least = single(p) * (1 << BITS) if isinstance(p, Tensor) else math.ceil(p * (1 << BITS))
     start = key.to(device) if isinstance(key, Tensor) else _signed(key)
     bits = hash32(torch.arange(count, dtype=torch.int32, device=device) + start) >> (32 - BITS)
     return ((bits & ((1 << BITS) - 1)) >= least).view(shape)
